@@ -1,14 +1,17 @@
 // Package sandbox starts every process of the program; nothing else may.
 //
-// For now it is "processes only": a base environment without the caller's
-// variables, an own HOME and TMPDIR, a uid drop when root, and the death of
-// every descendant after each command.
+// What it gives now is "processes only": a base environment without the caller's
+// variables, an own HOME and TMPDIR, another user when the caller is root, no new
+// privileges, and the death of every descendant after each command. It does not
+// yet close the file system or the network, and its Report says so.
 package sandbox
 
 import (
-	"context"
-	"io"
-	"time"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 )
 
 // Options say where commands run and what they see.
@@ -20,8 +23,13 @@ type Options struct {
 	Path string   // the caller's PATH; entries that are relative or unreadable inside are left out
 }
 
-// A Sandbox runs commands over one worktree.
-type Sandbox struct{}
+// A Sandbox runs commands over one worktree, one at a time or side by side.
+type Sandbox struct {
+	options Options
+	owner   Owner
+	env     []string
+	shell   string
+}
 
 // A Report says what isolation was reached.
 type Report struct {
@@ -30,52 +38,82 @@ type Report struct {
 	Open  []string `json:"open"`  // what stays open, for a person
 }
 
-// An Owner is who the worktree's files must belong to so that commands can change them.
-type Owner struct {
-	UID, GID int
-	Drop     bool // false: leave files with the current user
+// New prepares the folders and the environment. It fails when there is no shell or
+// when the commands' user could not enter the folders.
+func New(o Options) (*Sandbox, error) {
+	s := &Sandbox{options: o, owner: DropOwner()}
+	for _, dir := range []string{o.Home, o.Tmp} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("preparing the commands' private folder: %w", err)
+		}
+		if s.owner.Drop {
+			if err := os.Chown(dir, s.owner.UID, s.owner.GID); err != nil {
+				return nil, fmt.Errorf("giving %s to the commands' user: %w", dir, err)
+			}
+		}
+	}
+	if dir := o.Dir; !s.owner.enters(dir) {
+		return nil, fmt.Errorf("commands run as user %d, who cannot enter %s; choose a state folder that other users may pass through", s.owner.UID, dir)
+	}
+	path := s.owner.searchPath(o.Path)
+	for _, name := range []string{"bash", "sh"} {
+		if s.shell = lookIn(path, name); s.shell != "" {
+			break
+		}
+	}
+	if s.shell == "" {
+		return nil, errors.New("no bash and no sh on the PATH that commands may use: install bash")
+	}
+	s.env = environment(os.Environ(), path, o)
+	return s, nil
 }
-
-// A Command is one shell command.
-type Command struct {
-	Script  string        // run by bash -c where bash exists, else sh -c
-	Dir     string        // below Options.Dir; "" is Options.Dir
-	Timeout time.Duration // 0: none but the context's
-	Keep    int           // bytes kept at each end of the output; default 64 KiB
-	Spill   string        // file that receives the output up to 8 MiB; "" for none
-	Live    io.Writer     // receives output as it comes (already the raw bytes); may be nil
-}
-
-// A Result is how a command ended. Output of stdout and stderr is one stream.
-type Result struct {
-	Exit     int    // exit status; 128+signal when killed by a signal
-	Signal   string // "" or the signal's name
-	TimedOut bool
-	Duration time.Duration
-	Head     []byte // first bytes of the output
-	Tail     []byte // last bytes, empty when everything is in Head
-	Size     int64  // bytes of output in all
-}
-
-// Output is head and tail with a mark between them when something was cut.
-func (r *Result) Output() string { panic("not built") }
-
-// New prepares the folders and probes what isolation there is.
-func New(o Options) (*Sandbox, error) { panic("not built") }
-
-// DropOwner is the owner commands will run as in this process, before any Sandbox exists.
-func DropOwner() Owner { panic("not built") }
 
 // Report says what isolation was reached.
-func (s *Sandbox) Report() Report { panic("not built") }
+func (s *Sandbox) Report() Report {
+	r := Report{
+		Level: "processes only",
+		On:    []string{"base environment without the caller's variables", "private HOME and TMPDIR", "no new privileges", "every descendant ends with its command"},
+		Open:  []string{"commands can read what their user can read on this machine", "commands can reach the network"},
+	}
+	if s.owner.Drop {
+		r.On = append(r.On, fmt.Sprintf("commands run as user %d instead of root", s.owner.UID))
+	} else {
+		r.Open = append(r.Open, "commands run as the same user as issuesmith and can reach its processes")
+	}
+	return r
+}
 
 // Owner is who files of the worktree must belong to.
-func (s *Sandbox) Owner() Owner { panic("not built") }
-
-// Run starts the command and returns when it and all its descendants are dead. A
-// command that fails or times out is a Result, not an error; an error means it could
-// not be run at all, or ctx ended (the descendants are dead then as well).
-func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) { panic("not built") }
+func (s *Sandbox) Owner() Owner { return s.owner }
 
 // Close removes HOME and TMPDIR.
-func (s *Sandbox) Close() error { panic("not built") }
+func (s *Sandbox) Close() error {
+	return errors.Join(removeAll(s.options.Home), removeAll(s.options.Tmp))
+}
+
+// removeAll also removes folders whose write permission is gone, such as a Go module cache.
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder about to be removed
+		}
+		return nil
+	})
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the commands' private folder: %w", err)
+	}
+	return nil
+}
+
+func lookIn(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if found, err := exec.LookPath(file); err == nil {
+			return found
+		}
+	}
+	return ""
+}
