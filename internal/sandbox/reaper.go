@@ -78,8 +78,7 @@ func reap() {
 		return
 	}
 	var once sync.Once
-	var end ending
-	finish := func() {
+	finish := func(end ending) {
 		once.Do(func() {
 			sweep()
 			_ = report.Encode(end)
@@ -88,11 +87,9 @@ func reap() {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, control)
-		end = ending{Exit: 128 + int(unix.SIGKILL), Signal: unix.SignalName(unix.SIGKILL)}
-		finish()
+		finish(ending{Exit: 128 + int(unix.SIGKILL), Signal: unix.SignalName(unix.SIGKILL)})
 	}()
-	end = waitFor(cmd.Process.Pid)
-	finish()
+	finish(waitFor(cmd.Process.Pid))
 }
 
 // confine makes the reaper the parent of every orphan below it, closes its memory to the commands,
