@@ -1,0 +1,88 @@
+package stand
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A user is who Gitea, the runners and so the jobs run as. Gitea refuses root, and a
+// runner as root would prove nothing about permissions, so root borrows a uid that
+// nobody has; anybody else runs the parts as themselves.
+type user struct {
+	uid, gid int
+	name     string
+	drop     bool
+}
+
+// firstUID is above what distributions hand out and below what container tools map.
+const firstUID = 57000
+
+func pickUser() user {
+	if os.Geteuid() != 0 {
+		name := os.Getenv("USER")
+		if name == "" {
+			name = fmt.Sprintf("u%d", os.Geteuid())
+		}
+		return user{uid: os.Geteuid(), gid: os.Getegid(), name: name}
+	}
+	// The process id keeps two runs on one machine apart.
+	id := firstUID + os.Getpid()%5000
+	return user{uid: id, gid: id, name: "e2e", drop: true}
+}
+
+// command makes a command that runs as the user in dir, with nothing of the caller's
+// environment but PATH, and dies with its group when the tests die.
+func (u user) command(path, dir, home string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...) //nolint:gosec,noctx // the harness names the program and stops it by Stop
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + u.path(), "HOME=" + home, "USER=" + u.name, "LOGNAME=" + u.name, "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if u.drop {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.gid)} //nolint:gosec // small positive numbers
+	}
+	return cmd
+}
+
+// path is the caller's PATH without the folders the user cannot enter (root's home
+// holds version managers whose shims come first and would fail).
+func (u user) path() string {
+	var keep []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) && u.reaches(dir) {
+			keep = append(keep, dir)
+		}
+	}
+	return strings.Join(keep, string(filepath.ListSeparator))
+}
+
+func (u user) reaches(dir string) bool {
+	if !u.drop {
+		return true
+	}
+	for d := dir; ; d = filepath.Dir(d) {
+		info, err := os.Stat(d)
+		if err != nil || !info.IsDir() || info.Mode().Perm()&0o005 != 0o005 {
+			return false
+		}
+		if d == filepath.Dir(d) {
+			return true
+		}
+	}
+}
+
+// give makes the user the owner of a folder and all in it.
+func (u user) give(dir string) error {
+	if !u.drop {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, u.uid, u.gid)
+	})
+}
