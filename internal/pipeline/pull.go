@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"issuesmith/internal/gate"
+	"issuesmith/internal/redact"
+	"issuesmith/internal/worktree"
+)
+
+// Sizes of product.md, in bytes.
+const (
+	problemLimit = 15_000
+	summaryLimit = 4_000
+	pullLimit    = 50_000
+	titleLimit   = 255
+)
+
+// A pullPage is what the pull request and the commit message tell.
+type pullPage struct {
+	Issue     int
+	Title     string // the issue's, or a whole commit subject
+	Problem   string
+	Summary   string
+	Files     []worktree.File
+	Checks    []gate.Command
+	Notes     []string
+	Attempts  string
+	Isolation string
+	Commit    string
+}
+
+func (r *run) page(v *gate.Verdict) pullPage {
+	p := pullPage{
+		Issue: r.Issue, Title: r.task.Title, Problem: r.task.Body, Summary: r.summary,
+		Files: v.Change.Files, Checks: v.Commands, Notes: v.Notes,
+		Isolation: r.sandbox.Report().Level,
+	}
+	p.Attempts = fmt.Sprintf("%d of %d attempts with `%s`, %s, %d prompt tokens (%d cached), %d completion tokens, %s",
+		r.attempt, r.Config.MaxAttempts, strings.ReplaceAll(r.Client.Name(), "`", ""), plural(r.calls, "model call"), r.usage.Prompt, r.usage.Cached, r.usage.Completion, cost(r.usage))
+	if open := r.sandbox.Report().Open; len(open) > 0 {
+		p.Isolation += ": " + strings.Join(open, "; ")
+	}
+	if r.late {
+		p.Notes = append(p.Notes, fmt.Sprintf("The branch `%s` has moved since this change was made on `%s`.", r.BaseBranch, short(r.start.commit)))
+	}
+	if r.task.EditedLater {
+		p.Notes = append(p.Notes, "The issue's text was edited after it was labelled; the edit was not used.")
+	}
+	if r.ended != "" && r.summary == "" {
+		p.Notes = append(p.Notes, "The agent did not submit; it ended by a limit: "+r.ended)
+	}
+	return p
+}
+
+// title is `Fix #N: title`, 255 at most. A title that is a commit subject of ours already stays.
+func (p pullPage) title() string {
+	prefix := fmt.Sprintf("Fix #%d: ", p.Issue)
+	return oneLine(prefix+plain(strings.TrimPrefix(oneLine(p.Title, 1000), prefix)), titleLimit)
+}
+
+// body is the pull request's Markdown.
+func (p pullPage) body() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Fixes #%d\n", p.Issue)
+	if problem := strings.TrimSpace(p.Problem); problem != "" {
+		fmt.Fprintf(&b, "\n### The problem, as the issue tells it\n\n%s\n", fence("", redact.Cut(problem, problemLimit)))
+	}
+	fmt.Fprintf(&b, "\n### What was done\n\n%s\n", p.summary())
+	if len(p.Files) > 0 {
+		b.WriteString("\n### Changed files\n\n| file | change | lines |\n|---|---|---|\n")
+		for _, f := range p.Files {
+			fmt.Fprintf(&b, "| %s | %s | +%d −%d |\n", code(f.Path), f.Op, f.Added, f.Removed)
+		}
+	}
+	if len(p.Checks) > 0 {
+		b.WriteString("\n### Checks\n\n| command | result | time |\n|---|---|---|\n")
+		for _, c := range p.Checks {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", code(c.Command), result(c), c.Duration.Round(100*time.Millisecond))
+		}
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintf(&b, "\n> %s\n", plain(oneLine(note, 1000)))
+	}
+	b.WriteString("\n### How\n\n")
+	if p.Attempts != "" {
+		fmt.Fprintf(&b, "- %s\n", p.Attempts)
+	}
+	if p.Isolation != "" {
+		fmt.Fprintf(&b, "- isolation: %s\n", p.Isolation)
+	}
+	if p.Commit != "" {
+		fmt.Fprintf(&b, "- commit: %s\n", p.Commit)
+	}
+	b.WriteString("\nWritten by a language model and checked by programs. **A person must review and merge it.**\n")
+	return redact.Cut(b.String(), pullLimit-len(pullMark)-1) + "\n" + pullMark
+}
+
+func (p pullPage) summary() string {
+	if s := strings.TrimSpace(p.Summary); s != "" {
+		return plain(redact.Cut(s, summaryLimit))
+	}
+	return "The agent gave no summary."
+}
+
+// code is foreign text as a code span in a table cell.
+func code(text string) string {
+	text = strings.NewReplacer("`", "'", "|", "\\|").Replace(oneLine(text, 200))
+	return "`" + text + "`"
+}
+
+func result(c gate.Command) string {
+	switch {
+	case c.OK():
+		return "passed"
+	case c.TimedOut:
+		return "timed out"
+	default:
+		return fmt.Sprintf("failed (exit %d)", c.Exit)
+	}
+}
+
+// commitMessage is the subject, the summary, the checks and the trailers by which a later run
+// knows its own.
+func (r *run) commitMessage(p pullPage) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s\n", p.title(), p.summary())
+	if len(p.Checks) > 0 {
+		b.WriteString("\nChecks:\n")
+		for _, c := range p.Checks {
+			fmt.Fprintf(&b, "- %s: %s\n", oneLine(plain(c.Command), 200), result(c))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s: %d\n%s: %s\n", issueTrailer, r.Issue, runTrailer, r.runID())
+	return b.String()
+}
