@@ -2,7 +2,6 @@
 package agent
 
 import (
-	"context"
 	"time"
 
 	"issuesmith/internal/endpoint"
@@ -44,9 +43,10 @@ type Limits struct {
 
 // Progress is told after every step.
 type Progress struct {
-	Step, Calls int
-	Doing       string // one line: "bash: go test ./..."
-	Usage       transcript.Usage
+	Step  int    // model calls so far
+	Calls int    // tool calls so far
+	Doing string // one line: "bash: go test ./..."
+	Usage transcript.Usage
 }
 
 // Options of Run.
@@ -86,8 +86,11 @@ type Result struct {
 	Err        error // set when Reason is Endpoint
 }
 
-// Messages are the first messages of an attempt: system prompt and task.
-func Messages(b Brief, defs []tool.Definition, limits Limits) []endpoint.Message { panic("not built") }
-
-// Run holds one conversation. The error is ctx's, or the run cannot go on (disk full, sandbox broken).
-func Run(ctx context.Context, o Options) (*Result, error) { panic("not built") }
+// Tools are the definitions as an endpoint takes them.
+func Tools(defs []tool.Definition) []endpoint.Tool {
+	list := make([]endpoint.Tool, len(defs))
+	for i, d := range defs {
+		list[i] = endpoint.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema}
+	}
+	return list
+}
