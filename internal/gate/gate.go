@@ -3,7 +3,6 @@
 package gate
 
 import (
-	"context"
 	"time"
 
 	"issuesmith/internal/config"
@@ -36,21 +35,23 @@ func (c Command) OK() bool { return c.Exit == 0 && !c.TimedOut }
 // A Verdict is everything wrong with a candidate at once.
 type Verdict struct {
 	Passed    bool             `json:"passed"`
-	Findings  []Finding        `json:"findings,omitempty"`
+	Findings  []Finding        `json:"findings,omitempty"`  // at most 200 of a rule, the last one saying how many more
 	Commands  []Command        `json:"commands,omitempty"`  // empty when policy failed already
 	PutBack   []string         `json:"put_back,omitempty"`  // paths returned to the base commit
 	Discarded string           `json:"discarded,omitempty"` // diff of what was put back
 	Notes     []string         `json:"notes,omitempty"`
 	Change    *worktree.Change `json:"-"` // what was judged, and is committed
+
+	strays []string // every path that PutBack returns, however many findings are listed
 }
 
 // Rules are what the configuration says.
 type Rules struct {
-	MaxFiles, MaxLines int
+	MaxFiles, MaxLines int      // 0: not limited
 	Protected, Allowed []string // globs
-	Kind               string   // "code"; "tests" and "docs" come with the contract
-	Direct             bool
-	DirectPaths        []string
+	Kind               string   // "code" or ""; "tests" and "docs" come with the contract
+	Direct             bool     // mode direct: only DirectPaths may change
+	DirectPaths        []string // globs
 }
 
 // A Gate judges one worktree.
@@ -62,48 +63,19 @@ type Gate struct {
 	Timeout  time.Duration // of one test command
 	Redact   *redact.Redactor
 	Progress func(doing string) // told before each command; may be nil
-}
 
-// Policy judges the change: all findings, sorted by path and line.
-func (g *Gate) Policy(c *worktree.Change) ([]Finding, error) { panic("not built") }
-
-// Judge normalises and judges what stands in the worktree, runs the test commands when policy
-// passed, puts the judged tree back, and judges again. An *InfraError says that something around the
-// tests failed; any other error is ctx's or the disk's.
-func (g *Gate) Judge(ctx context.Context) (*Verdict, error) { panic("not built") }
-
-// PutBack returns files under path, protected, kind and temporary findings to the base
-// commit and notes them in the verdict with the diff discarded.
-func (g *Gate) PutBack(ctx context.Context, v *Verdict) error { panic("not built") }
-
-// Feedback is the verdict as text for the model, redacted, at most 8,000 characters and the failing commands' output.
-func Feedback(v *Verdict, r *redact.Redactor) string { panic("not built") }
-
-// Setup runs the setup commands; the first failure is an *InfraError.
-func Setup(ctx context.Context, s *sandbox.Sandbox, commands []string, timeout time.Duration, progress func(string)) ([]Command, error) {
-	panic("not built")
+	full func(dir string) (bool, error) // the probe for a full disk; nil is diskFull
 }
 
 // RulesOf takes the rules out of a configuration.
-func RulesOf(c *config.Config) Rules { panic("not built") }
-
-// An InfraError is not the model's fault: no attempt is spent on it.
-type InfraError struct {
-	What   string // what failed: "setup command `npm ci`"
-	Detail string // redacted by the caller
-	Remedy string
-	Err    error
-}
-
-func (e *InfraError) Error() string {
-	s := e.What
-	if e.Detail != "" {
-		s += ": " + e.Detail
+func RulesOf(c *config.Config) Rules {
+	return Rules{
+		MaxFiles:    c.MaxFiles,
+		MaxLines:    c.MaxLines,
+		Protected:   c.ProtectedPaths,
+		Allowed:     c.AllowPaths,
+		Kind:        kindCode,
+		Direct:      c.Mode == "direct",
+		DirectPaths: c.DirectPaths,
 	}
-	if e.Remedy != "" {
-		s += "; " + e.Remedy
-	}
-	return s
 }
-
-func (e *InfraError) Unwrap() error { return e.Err }

@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"context"
+	"strings"
+
+	"issuesmith/internal/redact"
+	"issuesmith/internal/worktree"
+)
+
+// maxDiscarded bounds the diff of what was put back, in bytes.
+const maxDiscarded = 12000
+
+// PutBack returns files under path, protected, kind and temporary findings to the base
+// commit and notes them in the verdict with the diff discarded.
+func (g *Gate) PutBack(ctx context.Context, v *Verdict) error {
+	if v.Change == nil {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, path := range append(strays(v.Findings), v.strays...) {
+		gone[path] = true
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	inTheWay(v.Change.Files, gone)
+	part := &worktree.Change{}
+	var paths []string
+	for _, f := range v.Change.Files {
+		if gone[f.Path] {
+			part.Files = append(part.Files, f)
+			paths = append(paths, f.Path)
+		}
+	}
+	diff, err := g.Tree.Patch(part)
+	if err != nil {
+		return ours("show what is put back", err)
+	}
+	if err := g.Tree.PutBack(ctx, paths); err != nil {
+		return ours("put files back to the base commit", err)
+	}
+	// Known values first: half a secret at the cut would not be known any more.
+	if g.Redact != nil {
+		diff = g.Redact.Values(diff)
+	}
+	v.PutBack = paths
+	v.Discarded = redact.Cut(diff, maxDiscarded)
+	return nil
+}
+
+// inTheWay adds what stands where a file is put back: files below a path that was a file, and a file
+// where a folder of the path was.
+func inTheWay(files []worktree.File, gone map[string]bool) {
+	for _, f := range files {
+		if !gone[f.Path] || f.Old.Kind == worktree.KindNone {
+			continue
+		}
+		for _, other := range files {
+			if other.New.Kind == worktree.KindNone || gone[other.Path] {
+				continue
+			}
+			if strings.HasPrefix(other.Path, f.Path+"/") || strings.HasPrefix(f.Path, other.Path+"/") {
+				gone[other.Path] = true
+			}
+		}
+	}
+}
