@@ -5,6 +5,7 @@ package forge
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,13 @@ var ErrBusy = errors.New("another run works on this issue")
 
 // ErrNotFound: the issue (or what was asked for) does not exist, or the token may not see it.
 var ErrNotFound = errors.New("not found")
+
+// ErrToken: the forge does not take the token (any more).
+var ErrToken = errors.New("the forge does not take the token: it is wrong, or it has died with its job (a job's token ends with the job); give a living one as `token`")
+
+// Marker starts the body of every comment of ours; people do not see it. The comment goes on
+// as the caller likes and ends with "-->".
+const Marker = "<!-- issuesmith:"
 
 // A PermissionError names the permission the token lacks.
 type PermissionError struct {
@@ -54,41 +62,19 @@ func (i *Issue) HasLabel(name string) bool {
 	return false
 }
 
+// Progress reports whether the comment is one of our own progress comments.
+func (c *Comment) Progress() bool {
+	return c.Own && strings.HasPrefix(strings.TrimLeft(c.Body, " \t\r\n\ufeff"), Marker)
+}
+
 // A Comment on an issue, or a review comment (Path set then).
 type Comment struct {
 	ID               int64
 	Author, Body     string
+	Own              bool // written by the token's own user, or by the job token of another run
 	Created, Updated time.Time
 	Path             string // review comments: file
 	Line             int    // review comments: line in the new file, 0 when unknown
-}
-
-// An Approval is what the labelling fixed: the text that may be worked on. The
-// zero value means "as read at the claim".
-type Approval struct {
-	By             string    // who set the label; "" when unknown
-	At             time.Time // zero when unknown
-	FromEvent      bool      // Title and Body come from the event
-	Title, Body    string
-	ContentVersion int
-	Author         string
-}
-
-// A Task is the issue as approved.
-type Task struct {
-	Number      int
-	Title, Body string
-	URL         string
-	Author      string
-	Comments    []Comment      // trusted, last edited before the approval
-	LeftOut     map[string]int // comments by others (or edited later): author → count
-	EditedLater bool           // title or body were edited after the approval; the edit is not used
-}
-
-// Approve applies the rules of trust: comments by the labeller, the issue's author, the
-// owner or a trusted user, last edited before the approval. now is used when the approval has no time.
-func Approve(i *Issue, a Approval, owner string, trusted []string, now time.Time) *Task {
-	panic("not built")
 }
 
 // A Repository as the forge sees it.
@@ -162,62 +148,4 @@ type Forge interface {
 	Claims(ctx context.Context) ([]Standing, error)
 	// Drop deletes a stale claim as it was seen.
 	Drop(ctx context.Context, s Standing) error
-}
-
-// A Claim is what its commit's message says. Times are UTC, to the second.
-type Claim struct {
-	Issue    int
-	Run      string // workflow run id, or a unique id on a desk
-	Attempt  int    // attempt of the workflow run, from 1
-	Host     string
-	Started  time.Time
-	Deadline time.Time // the run's own: after it the claim is stale
-	Takeover int       // how often a killed run was taken over before this one
-	Comment  int64     // progress comment of the run that was taken over, 0 when none
-}
-
-// Held is a claim in our hands.
-type Held struct {
-	Claim
-	Commit string // what the ref points at
-	Over   *Claim // the stale claim that was taken over, nil when there was none
-	Why    string // why that one was stale
-	// Cancelled: the run taken over was cancelled by a person, so it is not to be restarted.
-	Cancelled bool
-}
-
-// A RunState is what the forge says about a workflow run.
-type RunState string
-
-// The states that matter. Unknown: cannot be asked (404 or 403 are never "finished").
-const (
-	RunUnknown   RunState = "unknown"
-	RunActive    RunState = "active"
-	RunFinished  RunState = "finished"
-	RunCancelled RunState = "cancelled"
-)
-
-// A Standing is a claim found on the forge.
-type Standing struct {
-	Claim
-	Commit string
-	State  RunState
-	Stale  bool
-	Why    string
-}
-
-// Ref is the claim's ref name.
-func Ref(issue int) string { panic("not built") }
-
-// Message is the claim commit's message; ParseClaim reads it back and refuses what is not one.
-func (c Claim) Message() string { panic("not built") }
-
-// ParseClaim reads a claim from a commit message.
-func ParseClaim(message string) (Claim, error) { panic("not built") }
-
-// Stale decides whether a claim may be taken over by the asker: its run is finished or
-// cancelled; or it is of the asker's own run with a lower attempt; or, where the state is unknown,
-// its own deadline has passed.
-func Stale(c Claim, asker Claim, state RunState, now time.Time) (stale bool, why string) {
-	panic("not built")
 }
