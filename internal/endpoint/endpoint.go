@@ -1,12 +1,16 @@
 // Package endpoint talks to a model: an OpenAI-compatible chat server, or a
 // transcript that is replayed. Whatever shape a server sends, callers see a whole
 // turn or a typed error, never half a turn.
+//
+// The way of one turn: conversation (encode.go) makes the request's bytes, chat
+// (client.go) sends them and waits between tries (retry.go), eventReader (events.go)
+// cuts the answer into JSON texts, chunk (chunk.go) reads each of them in every known
+// shape, and assembly (assemble.go) puts them together.
 package endpoint
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"issuesmith/internal/config"
@@ -44,48 +48,15 @@ type Turn struct {
 	Message    Message
 	Finish     string // stop, tool_calls, length, …
 	Usage      transcript.Usage
-	FirstToken time.Duration
-	Elapsed    time.Duration
-	Model      string // what the endpoint says answered
+	FirstToken time.Duration // from the request of the try that succeeded
+	Elapsed    time.Duration // of that try, to the end of the turn
+	Model      string        // what the endpoint says answered
 	RequestID  string
 }
 
-// A Kind classes an error.
-type Kind string
-
-// The kinds of errors of model-endpoints.md.
-const (
-	Truncated       Kind = "truncated"
-	Length          Kind = "length"
-	Server          Kind = "server"
-	RateLimit       Kind = "rate_limit"
-	Auth            Kind = "auth"
-	Protocol        Kind = "protocol"
-	Idle            Kind = "idle"
-	ContextOverflow Kind = "context_overflow"
-	Refused         Kind = "refused"    // 400, 404, 422 and the like: permanent
-	Connection      Kind = "connection" // could not be reached, or broke off
-)
-
-// An Error is why there is no turn. Message is the endpoint's own words, at most 1,000 characters.
-type Error struct {
-	Kind       Kind
-	Status     int
-	Message    string
-	RetryAfter time.Duration
-	Model      string // provider/name, for the person
-	URL        string // origin only
-	Err        error
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("the model endpoint %s (%s): %s: %s", e.URL, e.Model, e.Kind, e.Message)
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// A Client asks a model. One conversation at a time; Complete keeps what it encoded of the messages
-// before, so they must only be appended to between calls.
+// A Client asks a model. One conversation at a time; what Complete encoded of the messages
+// before is kept, so a conversation that is only appended to costs its new messages alone. Any
+// other change is noticed and encoded again.
 type Client interface {
 	// Complete asks for one turn. Errors are *Error, or ctx's.
 	Complete(ctx context.Context, messages []Message, tools []Tool) (*Turn, error)
@@ -104,4 +75,9 @@ type Options struct {
 }
 
 // New returns the client of the configured model. replay/FILE answers from a transcript.
-func New(o Options) (Client, error) { panic("not built") }
+func New(o Options) (Client, error) {
+	if o.Config.Model.Provider == replayName {
+		return openReplay(o.Config.Model.Name)
+	}
+	return newChat(o)
+}
