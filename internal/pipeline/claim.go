@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"issuesmith/internal/forge"
-	"issuesmith/internal/transcript"
 )
 
 // takeovers is how often an issue whose run was killed is tried again.
@@ -91,10 +90,6 @@ func (r *run) markRunning(ctx context.Context) error {
 	}
 	r.task = forge.Approve(r.issue, r.Approval, r.owner(ctx), c.TrustedUsers, r.started)
 	r.tell(ctx)
-	_ = r.record.Write(transcript.KindRun, 0, 0, transcript.Run{
-		ID: r.runID(), Version: r.Version, Issue: r.Issue, Title: r.task.Title, Body: r.task.Body, Repository: r.Config.Repository,
-		Base: r.Base, Branch: r.BaseBranch, Model: r.Client.Name(), Sandbox: r.Config.Sandbox, Config: r.Config.Effective(),
-	})
 	return nil
 }
 

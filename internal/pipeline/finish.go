@@ -8,6 +8,7 @@ import (
 
 	"issuesmith/internal/forge"
 	"issuesmith/internal/redact"
+	"issuesmith/internal/sandbox"
 	"issuesmith/internal/transcript"
 )
 
@@ -126,7 +127,7 @@ func (r *run) cleanUp(o *Outcome) {
 	if r.tree != nil {
 		err = errors.Join(err, r.tree.Close())
 	}
-	err = errors.Join(err, removeWork(r.Work))
+	err = errors.Join(err, sandbox.RemoveAll(r.Work))
 	if err != nil {
 		r.Log.Warnf("cleaning up: %v", err)
 	}

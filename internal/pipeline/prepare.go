@@ -22,6 +22,10 @@ var guidance = []string{"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"}
 func (r *run) prepare(ctx context.Context) error {
 	r.Log.Stage("Prepare a clean worktree", r.state)
 	r.tell(ctx)
+	_ = r.record.Write(transcript.KindRun, 0, 0, transcript.Run{
+		ID: r.runID(), Version: r.Version, Issue: r.Issue, Title: r.task.Title, Body: r.task.Body, Repository: r.Config.Repository,
+		Base: r.start.commit, Branch: r.BaseBranch, Model: r.Client.Name(), Sandbox: r.Config.Sandbox, Config: r.Config.Effective(),
+	})
 	if err := r.open(ctx, r.start.commit); err != nil {
 		return infrastructure("preparing the worktree", err)
 	}

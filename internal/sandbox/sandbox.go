@@ -88,11 +88,11 @@ func (s *Sandbox) Owner() Owner { return s.owner }
 
 // Close removes HOME and TMPDIR.
 func (s *Sandbox) Close() error {
-	return errors.Join(removeAll(s.options.Home), removeAll(s.options.Tmp))
+	return errors.Join(RemoveAll(s.options.Home), RemoveAll(s.options.Tmp))
 }
 
-// removeAll also removes folders whose write permission is gone, such as a Go module cache.
-func removeAll(dir string) error {
+// RemoveAll removes a folder; it also removes folders whose write permission is gone, such as a Go module cache.
+func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}

@@ -24,7 +24,7 @@ func open(t testing.TB, env ...string) *Sandbox {
 	if err := os.Chmod(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeAll(base) })
+	t.Cleanup(func() { _ = RemoveAll(base) })
 	dir := filepath.Join(base, "tree")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
