@@ -1,11 +1,12 @@
 // Package config reads the settings of a run from flags, action inputs, environment
 // and the repository file, checks them all, and tells every mistake at once.
+//
+// One table, settings.go, drives everything that names a setting: what is parsed and
+// how it is checked, the flags, the inputs of action.yml, help and the README's table.
 package config
 
 import (
 	"time"
-
-	"issuesmith/internal/redact"
 )
 
 // A Config is the effective configuration. Names are those of the inputs.
@@ -56,10 +57,22 @@ type Config struct {
 	Prices         map[string]Price // model name → USD per million tokens
 
 	Notes []string // one sentence each: aliases used, retired names, warnings
+
+	// Values of the environment that nothing here is set from, and that are credentials
+	// all the same: the keys of other providers, the runner's own token.
+	bystanders []string
 }
 
 // A Model is provider/name.
 type Model struct{ Provider, Name string }
+
+// String is provider/name, "" for no model.
+func (m Model) String() string {
+	if m.Provider == "" {
+		return ""
+	}
+	return m.Provider + "/" + m.Name
+}
 
 // Price is USD per million tokens.
 type Price struct{ Prompt, Cached, Completion float64 }
@@ -74,17 +87,6 @@ type Sources struct {
 	Local    bool // a desk run: token, server-url and repository are not required
 }
 
-// A Problem is one mistake in the configuration.
-type Problem struct{ Where, Key, Value, Message string }
-
-// Problems is every mistake at once; it is an error.
-type Problems []Problem
-
-func (p Problems) Error() string { panic("not built") }
-
-// Load reads and checks everything. The error, if any, is Problems; the Config then holds what could be read.
-func Load(s Sources) (*Config, error) { panic("not built") }
-
 // A Setting describes one input: for flags, action.yml, help and the README's table.
 type Setting struct {
 	Name     string
@@ -94,15 +96,26 @@ type Setting struct {
 	FileOnly bool // repository file only
 	Secret   bool
 	Input    bool // is an action input
+	Bool     bool // true or false: a flag without a value means true
 }
 
 // Settings lists what works in this version, in the order of product.md.
-func Settings() []Setting { panic("not built") }
+func Settings() []Setting {
+	table := table()
+	out := make([]Setting, len(table))
+	for i, s := range table {
+		out[i] = s.Setting
+	}
+	return out
+}
 
-// Effective is the configuration as name → value for check and transcript, secrets as "***".
-func (c *Config) Effective() map[string]any { panic("not built") }
-
-// Secrets are the values to redact: token, keys, secret test-env values.
-func (c *Config) Secrets() []string { panic("not built") }
-
-var _ = redact.Ordinary
+// NotBuilt lists the names of settings that come with a later version. Giving one of
+// them is a Problem; they are shown nowhere.
+func NotBuilt() []string {
+	return []string{
+		"speculation", "warm-prefix", "tool-mode", "proof", "baseline", "reset-commands", "retry-flaky",
+		"network", "setup-network", "memory-limit", "process-limit", "disk-limit", "file-size-limit",
+		"toolchains", "caches", "poll-interval",
+		"routes", "contract", "known-failures", "providers", "hints", "policy",
+	}
+}

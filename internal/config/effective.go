@@ -1,0 +1,52 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Effective is the configuration as name → value for check and transcript, secrets as "***".
+func (c *Config) Effective() map[string]any {
+	out := map[string]any{}
+	for _, s := range table() {
+		shown := s.show(c)
+		if list, isList := shown.([]string); isList {
+			shown = append([]string{}, list...) // an empty list, not null
+		}
+		out[s.Name] = shown
+	}
+	return out
+}
+
+// Secrets are the values to redact: token, keys, secret test-env values, and the
+// credentials of the environment that this run does not use.
+func (c *Config) Secrets() []string {
+	out := append([]string{c.Token, c.ModelKey}, c.bystanders...)
+	for _, entry := range c.TestEnv {
+		if name, text, _ := strings.Cut(entry, "="); secretName(name) {
+			out = append(out, text)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+func showTestEnv(c *Config) any {
+	out := make([]string, len(c.TestEnv))
+	for i, entry := range c.TestEnv {
+		if name, text, _ := strings.Cut(entry, "="); secretName(name) && text != "" {
+			entry = name + "=***"
+		}
+		out[i] = entry
+	}
+	return out
+}
+
+func showPrices(c *Config) any {
+	out := map[string]any{}
+	for model, p := range c.Prices {
+		out[model] = map[string]float64{"prompt": p.Prompt, "cached": p.Cached, "completion": p.Completion}
+	}
+	return out
+}
