@@ -2,7 +2,6 @@ package stand
 
 import (
 	"context"
-	"os"
 
 	"code.gitea.io/sdk/gitea"
 )
@@ -13,20 +12,24 @@ func (s *Stand) Checkout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.Organization("actions"); err != nil {
+		return err
+	}
 	return s.Action(ctx, "actions", "checkout", dir, "v4")
 }
 
-// Action publishes the content of a folder as an action OWNER/NAME with a tag.
+// Organization makes an organization of the admin's.
+func (s *Stand) Organization(name string) error {
+	_, _, err := s.Admin.CreateOrg(gitea.CreateOrgOption{Name: name, Visibility: gitea.VisibleTypePublic})
+	return err
+}
+
+// Action publishes the content of a folder as an action OWNER/NAME with a tag. The
+// organization exists.
 func (s *Stand) Action(ctx context.Context, owner, name, dir, tag string) error {
-	if _, _, err := s.Admin.CreateOrg(gitea.CreateOrgOption{Name: owner, Visibility: gitea.VisibleTypePublic}); err != nil {
-		return err
-	}
 	r, err := s.NewRepo(ctx, s.Admin, owner, name, dir, false)
 	if err != nil {
 		return err
 	}
-	if err := r.Push(ctx, dir, "HEAD:refs/tags/"+tag); err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
+	return r.Push(ctx, dir, "HEAD:refs/tags/"+tag)
 }

@@ -62,6 +62,9 @@ LEVEL = warn
 [mailer]
 ENABLED = false
 
+[cron.start_schedule_tasks]
+SCHEDULE = @every 24h
+
 [cron.update_checker]
 ENABLED = false
 `

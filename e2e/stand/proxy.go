@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ type Request struct {
 	Method, Path string
 	Status       int
 	Body         []byte // of requests below a repository, up to bodyLimit
-	Authorized   bool   // had an Authorization header
+	Token        string // from the Authorization header, "" without
 }
 
 // bodyLimit is what is kept of a request's body to match on; what is looked for (ref
@@ -126,13 +127,34 @@ func (p *Proxy) Requests(repo string) []Request {
 	return out
 }
 
+// Tokens lists the different tokens that were used for a repository.
+func (p *Proxy) Tokens(repo string) []string {
+	var out []string
+	for _, r := range p.Requests(repo) {
+		if r.Token != "" && !slices.Contains(out, r.Token) {
+			out = append(out, r.Token)
+		}
+	}
+	return out
+}
+
+// token is the credential of a request: a bearer or Gitea token, or the password of
+// basic authentication, as git sends it.
+func token(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	_, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return value
+}
+
 func inRepo(path, repo string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/api/v1/repos"), "/"+repo)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasPrefix(rest, ".git/"))
 }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := Request{Method: r.Method, Path: r.URL.Path, Authorized: r.Header.Get("Authorization") != ""}
+	req := Request{Method: r.Method, Path: r.URL.Path, Token: token(r)}
 	if strings.HasPrefix(r.URL.Path, "/api/actions/") { // the runners' own protocol
 		p.forward.ServeHTTP(w, r)
 		return

@@ -244,3 +244,57 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// SetOpen closes or reopens an issue or pull request.
+func (r *Repo) SetOpen(issue int64, open bool) error {
+	state := gitea.StateClosed
+	if open {
+		state = gitea.StateOpen
+	}
+	_, _, err := r.Maintainer.EditIssue(r.Owner, r.Name, issue, gitea.EditIssueOption{State: &state})
+	return err
+}
+
+// LabelFrom puts a label of the organization on an issue.
+func (r *Repo) LabelFrom(issue int64, org, name string) error {
+	labels, _, err := r.Maintainer.ListOrgLabels(org, gitea.ListOrgLabelsOptions{})
+	if err != nil {
+		return err
+	}
+	for _, l := range labels {
+		if l.Name == name {
+			_, _, err := r.Maintainer.AddIssueLabels(r.Owner, r.Name, issue, gitea.IssueLabelsOption{Labels: []int64{l.ID}})
+			return err
+		}
+	}
+	return fmt.Errorf("organization %s has no label %s", org, name)
+}
+
+// OwnLabels are the labels made on the repository itself, with their descriptions.
+func (r *Repo) OwnLabels() (map[string]string, error) {
+	labels, _, err := r.Maintainer.ListRepoLabels(r.Owner, r.Name, gitea.ListLabelsOptions{})
+	own := map[string]string{}
+	for _, l := range labels {
+		own[l.Name] = l.Description
+	}
+	return own, err
+}
+
+// Invite gives a person a right ("read", "write") on the repository.
+func (r *Repo) Invite(name, right string) error {
+	mode := gitea.AccessMode(right)
+	_, err := r.Maintainer.AddCollaborator(r.Owner, r.Name, name, gitea.AddCollaboratorOption{Permission: &mode})
+	return err
+}
+
+// CommentAs writes a comment.
+func (r *Repo) CommentAs(p *Person, issue int64, body string) error {
+	_, _, err := p.CreateIssueComment(r.Owner, r.Name, issue, gitea.CreateIssueCommentOption{Body: body})
+	return err
+}
+
+// EditBody changes an issue's text.
+func (r *Repo) EditBody(issue int64, body string) error {
+	_, _, err := r.Maintainer.EditIssue(r.Owner, r.Name, issue, gitea.EditIssueOption{Body: &body})
+	return err
+}

@@ -1,0 +1,3 @@
+module example.test/window
+
+go 1.21
