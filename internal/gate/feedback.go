@@ -54,7 +54,7 @@ func summary(v *Verdict) string {
 	case len(failing) > 0:
 		fmt.Fprintf(&b, "%d of %s failed.\n", len(failing), count(len(v.Commands), "test command"))
 	default:
-		fmt.Fprintf(&b, "After the test commands there %s.\n", count(len(v.Findings), "problem"))
+		fmt.Fprintf(&b, "%s came up after the test commands.\n", count(len(v.Findings), "problem"))
 	}
 	for _, c := range failing {
 		fmt.Fprintf(&b, "- %s: %s\n", quoted(c.Command), c.ended())

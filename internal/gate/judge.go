@@ -92,6 +92,9 @@ func (g *Gate) restore(ctx context.Context, v *Verdict) ([]Finding, error) {
 	if len(restored.Removed) > 0 {
 		v.Notes = append(v.Notes, "taken away after the test commands had made them: "+some(restored.Removed, 10))
 	}
+	if len(restored.Left) > 0 {
+		v.Notes = append(v.Notes, "altered by the test commands and too large to be put back: "+some(restored.Left, 10))
+	}
 	change, err := g.Tree.Change(ctx)
 	if err != nil {
 		return nil, ours("compare the worktree with the judged tree", err)
@@ -99,6 +102,7 @@ func (g *Gate) restore(ctx context.Context, v *Verdict) ([]Finding, error) {
 	if change.Tree != v.Change.Tree {
 		return nil, fmt.Errorf("the worktree could not be put back after the test commands: it is tree %s instead of %s; something outside of the commands writes into %s", change.Tree, v.Change.Tree, g.Tree.Dir())
 	}
+	v.Change = change // the same tree; its contents are the ones just read
 	found, err := g.Policy(change)
 	if err != nil {
 		return nil, err

@@ -37,13 +37,13 @@ func kindTroubles(f worktree.File) []Finding {
 	if f.New.Kind == worktree.KindExecutable && f.Old.Kind != worktree.KindExecutable {
 		t = append(t, Finding{Message: "a new executable bit", Hint: "keep the mode of a file that exists; a new file needs none (chmod -x)"})
 	}
-	if f.New.Size > max(maxFile, f.Old.Size+growth) {
+	switch {
+	case f.New.Size > max(maxFile, f.Old.Size+growth):
 		t = append(t, Finding{
 			Message: fmt.Sprintf("the file has %d bytes; %d are allowed", f.New.Size, maxFile),
 			Hint:    "generate large data where it is used, or make it smaller",
 		})
-	}
-	if f.Binary {
+	case f.Binary: // what is too large to be looked into counts as binary, and is told by its size
 		t = append(t, Finding{Message: "binary content " + done(f), Hint: "change text files only"})
 	}
 	return t

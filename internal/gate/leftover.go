@@ -3,8 +3,11 @@ package gate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"issuesmith/internal/worktree"
@@ -48,11 +51,7 @@ func (g *Gate) leftover(f worktree.File) (bool, error) {
 	if isTemporary(f.Path) || builtSuffixes[path.Ext(fold(f.Path))] {
 		return true, nil
 	}
-	content, err := g.Tree.Content(f.New)
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", shown(f.Path), err)
-	}
-	return isBuilt(content), nil
+	return g.isBuilt(f.Path)
 }
 
 // toolCaches are folders and files that test runners and linters keep for themselves.
@@ -92,13 +91,19 @@ var builtStarts = [][]byte{
 	[]byte("SQLite format 3\x00"),
 }
 
-func isBuilt(content []byte) bool {
-	for _, start := range builtStarts {
-		if bytes.HasPrefix(content, start) {
-			return true
-		}
+// isBuilt looks at the file on disk, since a program is often larger than the contents that a change keeps.
+func (g *Gate) isBuilt(file string) (bool, error) {
+	r, err := g.Tree.OpenFile(file)
+	if err != nil {
+		return false, fmt.Errorf("look into %s: %w", shown(file), err)
 	}
-	return false
+	defer func() { _ = r.Close() }() // only read from
+	first := make([]byte, 16)
+	n, err := io.ReadFull(r, first)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fmt.Errorf("look into %s: %w", shown(file), err)
+	}
+	return slices.ContainsFunc(builtStarts, func(start []byte) bool { return bytes.HasPrefix(first[:n], start) }), nil
 }
 
 // some lists the first n paths and says how many more there are.

@@ -22,6 +22,9 @@ const renameHint = "use a plain name: letters, digits, '.', '_' and '-', differe
 func findPaths(c *candidate) ([]Finding, error) {
 	var found []Finding
 	for _, f := range c.files {
+		if f.New.Kind == worktree.KindRepository {
+			continue // its path ends in .git, and rule kind tells it
+		}
 		for _, what := range pathTroubles(f.Path, f.Op == worktree.Added) {
 			found = append(found, Finding{Path: f.Path, Message: what, Hint: renameHint})
 		}

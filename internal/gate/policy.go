@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"issuesmith/internal/redact"
@@ -92,6 +93,7 @@ func isText(f worktree.File) bool {
 
 // Policy judges the change: all findings, sorted by path and line.
 func (g *Gate) Policy(c *worktree.Change) ([]Finding, error) {
+	defer runtime.KeepAlive(c) // the tree knows the contents as long as their change lives
 	k := &candidate{
 		tree:   g.Tree,
 		rules:  g.Rules,

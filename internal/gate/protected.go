@@ -77,7 +77,7 @@ func findProtected(c *candidate) ([]Finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why == "" {
+		if why == "" || f.New.Kind == worktree.KindRepository { // told by rule kind
 			continue
 		}
 		found = append(found, Finding{

@@ -49,7 +49,7 @@ func lineTroubles(path string, lines []worktree.Line, after []byte) []Finding {
 	}
 	conflict := -1 // not looked up yet
 	for _, l := range lines {
-		text := strings.TrimSuffix(l.Text, "\r")
+		text := l.Text // without its line end, a carriage return before it included
 		if text != "" && isBlank(text[len(text)-1]) {
 			add(l.Number, "blanks at the end of the line", "remove them")
 		}
@@ -79,8 +79,9 @@ func lineTroubles(path string, lines []worktree.Line, after []byte) []Finding {
 // isBlank is what git takes for white space (its own isspace, without form feed).
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// blankBeforeTab reports a space directly before a tab within the leading white space.
+// blankBeforeTab reports a space directly before a tab in the indent of a line that has more than blanks.
 func blankBeforeTab(line string) bool {
+	line = strings.TrimRight(line, " \t\r\n")
 	for i := 0; i < len(line) && (line[i] == ' ' || line[i] == '\t'); i++ {
 		if line[i] == '\t' && i > 0 && line[i-1] == ' ' {
 			return true
