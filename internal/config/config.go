@@ -85,6 +85,7 @@ type Sources struct {
 	File     []byte                      // .gitea/issuesmith.yml of the base branch, nil when there is none
 	FileName string
 	Local    bool // a desk run: token, server-url and repository are not required
+	NoModel  bool // the command asks no model: a missing key is no problem
 }
 
 // A Setting describes one input: for flags, action.yml, help and the README's table.

@@ -125,7 +125,7 @@ func (l *loader) checkModel() {
 	if p.name == "custom" && c.ModelBase == "" && !l.failed["model-base-url"] {
 		l.add(Problem{Key: "model-base-url", Message: "is required by a custom/… model: the address of the endpoint, like https://host/v1"})
 	}
-	if p.hosted && c.ModelKey == "" && !l.failed["model-api-key"] && !nearURL(c.ModelBase) {
+	if p.hosted && c.ModelKey == "" && !l.sources.NoModel && !l.failed["model-api-key"] && !nearURL(c.ModelBase) {
 		l.add(Problem{Key: "model-api-key", Message: fmt.Sprintf(
 			"%s wants a key: give the input model-api-key from a secret of the repository, or the variable %s", p.name, p.key)})
 	}
