@@ -1,0 +1,80 @@
+package pipeline
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"issuesmith/internal/gate"
+	"issuesmith/internal/worktree"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares text with a file of testdata, which was looked at by a person.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; got:\n%s", file, got)
+	}
+}
+
+func samplePage() pullPage {
+	return pullPage{
+		Issue: 7, Title: "Durations | wrap\nat 60, fixes #99", Problem: "It prints `1:60:00`.\n```\nfixes #3\n```\n@everyone look",
+		Summary:   "Reduce the minutes. Closes #5, thanks @alice.\n\n- tested",
+		Files:     []worktree.File{{Path: "src/a|b`c.sh", Op: worktree.Modified, Added: 1, Removed: 1}},
+		Checks:    []gate.Command{{Command: "sh tests/run.sh | tee `x`", Duration: 1234 * time.Millisecond}, {Command: "false", Exit: 1}, {Command: "sleep 9", TimedOut: true}},
+		Notes:     []string{"The branch `main` has moved."},
+		Attempts:  "2 of 3 attempts with `mistral/x`",
+		Isolation: "processes only", Commit: "0123456789abcdef0123456789abcdef01234567",
+	}
+}
+
+func TestPullPage(t *testing.T) {
+	t.Parallel()
+	p := samplePage()
+	golden(t, "pull.md", p.title()+"\n\n"+p.body()+"\n")
+}
+
+func TestPullPageIsBounded(t *testing.T) {
+	t.Parallel()
+	p := samplePage()
+	p.Title = strings.Repeat("title ", 1000)
+	p.Problem = strings.Repeat("problem `````\n", 100_000)
+	p.Summary = strings.Repeat("summary ", 100_000)
+	for range 5000 {
+		p.Files = append(p.Files, worktree.File{Path: strings.Repeat("x", 200), Op: worktree.Added})
+	}
+	if n := len([]rune(p.title())); n > titleLimit {
+		t.Errorf("the title has %d characters", n)
+	}
+	body := p.body()
+	if len(body) > pullLimit || !strings.HasSuffix(body, pullMark) {
+		t.Errorf("the body has %d bytes and ends with %q", len(body), body[len(body)-50:])
+	}
+}
+
+func TestTitleOfAnOwnSubjectStays(t *testing.T) {
+	t.Parallel()
+	p := pullPage{Issue: 7, Title: "Fix #7: it breaks"}
+	if got := p.title(); got != "Fix #7: it breaks" {
+		t.Errorf("got %q", got)
+	}
+}
