@@ -15,7 +15,9 @@ import (
 // Errors that callers tell apart.
 var (
 	ErrNoCommits = errors.New("the repository has no commit")
-	ErrMoved     = errors.New("the remote ref is not what was expected") // lost race on a push
+	// ErrNoRepository: the folder lies in no git repository.
+	ErrNoRepository = errors.New("not in a git repository")
+	ErrMoved        = errors.New("the remote ref is not what was expected") // lost race on a push
 )
 
 // An UnsupportedError names a repository form that cannot be worked on (SHA-256
