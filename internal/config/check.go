@@ -16,7 +16,7 @@ func (l *loader) checkRequired() {
 			l.add(Problem{Where: l.where[key], Key: key, Message: message})
 		}
 	}
-	if len(c.TestCommands) == 0 {
+	if len(c.TestCommands) == 0 && !l.sources.NoTests {
 		missing("test-commands", "is required: the commands that must pass before anything is published")
 	}
 	if l.sources.Local {

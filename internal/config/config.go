@@ -85,6 +85,7 @@ type Sources struct {
 	File     []byte                      // .gitea/issuesmith.yml of the base branch, nil when there is none
 	FileName string
 	Local    bool // a desk run: token, server-url and repository are not required
+	NoTests  bool // the repository file is not there yet: it may hold the test commands
 	NoModel  bool // the command asks no model: a missing key is no problem
 }
 

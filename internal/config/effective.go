@@ -20,13 +20,27 @@ func (c *Config) Effective() map[string]any {
 
 // Secrets are the values to redact: token, keys, secret test-env values, and the
 // credentials of the environment that this run does not use.
-func (c *Config) Secrets() []string {
-	out := append([]string{c.Token, c.ModelKey}, c.bystanders...)
+func (c *Config) Secrets() []string { return distinct(append(c.Credentials(), c.TestSecrets()...)) }
+
+// Credentials are the secrets that open something outside: they are redacted always.
+func (c *Config) Credentials() []string {
+	return distinct(append([]string{c.Token, c.ModelKey}, c.bystanders...))
+}
+
+// TestSecrets are the secret values of test-env. One that stands in the repository is an ordinary
+// word there, and blanking it would spoil honest text: the run decides when it has the tree.
+func (c *Config) TestSecrets() []string {
+	var out []string
 	for _, entry := range c.TestEnv {
 		if name, text, _ := strings.Cut(entry, "="); secretName(name) {
 			out = append(out, text)
 		}
 	}
+	return distinct(out)
+}
+
+// distinct sorts and drops what is empty or twice there.
+func distinct(out []string) []string {
 	slices.Sort(out)
 	out = slices.Compact(out)
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
