@@ -208,7 +208,7 @@ func (c *scene) result(r *stand.Run) result {
 		c.Errorf("the step failed but the run is green")
 	}
 	for _, f := range c.kept(out.folder, "transcript.jsonl") {
-		data, err := os.ReadFile(f) //nolint:gosec // below the stand's folder
+		data, err := os.ReadFile(f)
 		c.must(err)
 		out.Transcript += string(data)
 	}
@@ -434,7 +434,7 @@ func (c *scene) end() {
 	}
 	c.Log(c.repo.Story())
 	for _, f := range c.kept(filepath.Join(world.Keep, c.repo.FullName()), "transcript.jsonl") {
-		data, err := os.ReadFile(f) //nolint:gosec // below the stand's folder
+		data, err := os.ReadFile(f)
 		c.Logf("--- %s %v\n%s", f, err, cut(string(data), 20000))
 	}
 	if all, err := c.repo.Runs(); err == nil && len(all) == 0 {

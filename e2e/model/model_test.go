@@ -109,7 +109,7 @@ func TestUnforeseenAndUnused(t *testing.T) {
 	if status, _, _ := ask(t, s, "other", user("x")); status != http.StatusUnauthorized {
 		t.Errorf("wrong key: %d", status)
 	}
-	ask(t, s, "key", user("x")) //nolint:errcheck // seen below
+	_, _, _ = ask(t, s, "key", user("x")) // seen below
 	if status, _, _ := ask(t, s, "key", user("x")); status != http.StatusInternalServerError {
 		t.Errorf("a second conversation: %d", status)
 	}

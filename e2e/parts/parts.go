@@ -94,7 +94,7 @@ func Build(ctx context.Context, p Part) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // binaries only, read by the tests' own user as well
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return Built{}, err
 	}
 	dir := filepath.Join(cache, key)
@@ -122,7 +122,7 @@ func Build(ctx context.Context, p Part) (Built, error) {
 	if err := p.build(ctx, module, tmp); err != nil {
 		return Built{}, fmt.Errorf("building %s in %s: %w", p.Name, module, err)
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // see above
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		return Built{}, err
 	}
 	if err := os.Rename(tmp, dir); err != nil {
@@ -145,7 +145,7 @@ func (p Part) Key() (string, error) {
 func (p Part) key(module string) (string, error) {
 	h := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(module, name)) //nolint:gosec // a folder of this repository
+		data, err := os.ReadFile(filepath.Join(module, name))
 		if err != nil {
 			return "", err
 		}
@@ -185,7 +185,7 @@ func (p Part) build(ctx context.Context, module, into string) error {
 // goTool runs the go command in a module and returns what it printed. GOFLAGS of the
 // caller are left out: they are meant for another module.
 func goTool(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // arguments of this file
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(env, "GOFLAGS=", "GOWORK=off")...)
 	var out, errs strings.Builder
@@ -198,7 +198,7 @@ func goTool(ctx context.Context, dir string, env []string, args ...string) (stri
 
 // lock holds an advisory lock on a file until the returned function is called.
 func lock(path string) (func(), error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // below the cache folder
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func CopyTree(from, to string) error {
 		target := filepath.Join(to, rel)
 		switch {
 		case d.IsDir():
-			return os.MkdirAll(target, 0o755) //nolint:gosec // read by the tests' own user as well
+			return os.MkdirAll(target, 0o755)
 		case !d.Type().IsRegular():
 			return nil
 		}
@@ -236,12 +236,12 @@ func CopyTree(from, to string) error {
 }
 
 func copyFile(from, to string, mode os.FileMode) error {
-	in, err := os.Open(from) //nolint:gosec // named by the caller
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()                                                     //nolint:errcheck // only read
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // named by the caller
+	defer in.Close() //nolint:errcheck // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}

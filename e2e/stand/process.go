@@ -20,7 +20,7 @@ type process struct {
 }
 
 func launch(name string, cmd *exec.Cmd, log string) (*process, error) {
-	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // below the stand's folder
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func readProcess(pid int) (Process, bool) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		p.UID = int(st.Uid)
 	}
-	stat, err := os.ReadFile(filepath.Join(dir, "stat")) //nolint:gosec // procfs
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return p, false
 	}

@@ -75,7 +75,7 @@ func (s *Stand) start(ctx context.Context, o Options, built map[string]parts.Bui
 	if err := os.MkdirAll(s.Keep, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(s.Dir, 0o755); err != nil { //nolint:gosec // the borrowed user must enter
+	if err := os.Chmod(s.Dir, 0o755); err != nil {
 		return err
 	}
 	if err := s.user.give(s.Keep); err != nil {

@@ -37,7 +37,7 @@ func pickUser() user {
 // command makes a command that runs as the user in dir, with nothing of the caller's
 // environment but PATH, and dies with its group when the tests die.
 func (u user) command(path, dir, home string, args ...string) *exec.Cmd {
-	cmd := exec.Command(path, args...) //nolint:gosec,noctx // the harness names the program and stops it by Stop
+	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + u.path(), "HOME=" + home, "USER=" + u.name, "LOGNAME=" + u.name, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
