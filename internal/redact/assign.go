@@ -1,0 +1,141 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// assignmentTriggers end the name of a key whose value is a secret.
+var assignmentTriggers = []string{
+	"password", "passwd", "passphrase", "secret", "token",
+	"api_key", "api-key", "apikey", "private_key", "private-key", "privatekey",
+	"access_key", "access-key", "accesskey", "secret_key", "secret-key", "secretkey",
+	"app_key", "app-key", "appkey",
+}
+
+// assignmentStart is everything before the value: key, what closes its quoting,
+// the sign, what opens the value's quoting.
+var assignmentStart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:password|passwd|passphrase|secret|token|(?:api|private|access|secret|app)[_-]?key))` +
+		"\\\\*[\"'`]?\\]?(\\s*)(=>|:=|[:=])(\\s*)(\\\\*[\"'`])?")
+})
+
+// An assignment is a key and its value: key=value, key: value, "key": "value".
+type assignment struct {
+	key, sign, value string
+	quoted           bool
+	spaced           bool // blanks round the sign
+}
+
+// assignments finds the values of secret keys in a line. Most places where a key
+// "token" gets a value are code, and text is read by people: what could be code
+// stays.
+func assignments(line string) []span {
+	var spans []span
+	judged := 0 // bare values up to here have been looked at
+	for _, m := range assignmentStart().FindAllStringSubmatchIndex(line, -1) {
+		if m[0] < judged {
+			continue
+		}
+		a := assignment{key: line[m[2]:m[3]], sign: line[m[6]:m[7]], spaced: m[4] < m[5] || m[8] < m[9]}
+		from := m[1]
+		if m[10] >= 0 {
+			a.quoted = true
+			a.value = quotedValue(line[from:], line[m[10]:m[11]])
+		}
+		if a.value == "" {
+			inQuery := m[0] > 0 && strings.IndexByte("?&", line[m[0]-1]) >= 0
+			a.quoted = false
+			a.value, judged = bareValue(line[from:], inQuery), from
+			judged += len(a.value)
+		}
+		if a.secret() {
+			spans = append(spans, span{from, from + len(a.value)})
+		}
+	}
+	return spans
+}
+
+// quotedValue is what stands before the closing quote, "" when there is none.
+func quotedValue(s, quote string) string {
+	char := quote[len(quote)-1]
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == char:
+			return strings.TrimRight(s[:i], `\`)
+		case s[i] == '\\' && len(quote) == 1:
+			i++
+		}
+	}
+	return ""
+}
+
+// bareValue is what stands before the next blank or delimiter. A bracket that
+// opens belongs to it, and makes it code.
+func bareValue(s string, inQuery bool) string {
+	for i := range len(s) {
+		switch s[i] {
+		case '(', '{', '[', '<':
+			return s[:i+1]
+		case '&':
+			if !inQuery {
+				continue
+			}
+			return s[:i]
+		case ' ', '\t', ',', ';', '"', '\'', '`', ')', '}', ']', '>', '|':
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// memberOf is code that names a value: config.token2, App::Secret1.
+var memberOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:\.|::|\?\.|->)[A-Za-z_]\w*)+$`)
+})
+
+// secret judges whether the value is one, and not code, a type, a rule, a path,
+// a placeholder or prose.
+func (a assignment) secret() bool {
+	v := a.value
+	if Ordinary(v) || strings.ContainsAny(v, "(){}<>|`\\ \t") || strings.IndexByte("$&*/=.%", v[0]) >= 0 ||
+		strings.Contains(v, Mark) || strings.Contains(v, "://") || isPath(v) || isPlaceholder(v) {
+		return false
+	}
+	if !a.quoted && (strings.ContainsAny(v, "[]") || strings.IndexByte("!@#?-+", v[0]) >= 0 || memberOf().MatchString(v)) {
+		return false
+	}
+	l := lookAt(strings.TrimRight(v, "?!")) // as after a word of prose
+	switch {
+	case l.letters == 0: // numbers, dates, versions
+		return a.environment()
+	case l.digits == 0 && l.symbols == 0: // words, names
+		return a.environment() || len(v) >= 16 && l.uppers*3 >= len(v) && l.uppers < l.letters
+	case l.others == 0 && !a.quoted && (a.spaced || a.sign == ":="): // a variable, perhaps
+		return l.groups >= 2 || l.digits >= 4
+	}
+	return true
+}
+
+// environment is true for KEY=value and, in YAML, KEY: value, where a plain word
+// is a value and not code.
+func (a assignment) environment() bool {
+	return !a.quoted && a.key == strings.ToUpper(a.key) && (a.sign == "=" && !a.spaced || a.sign == ":")
+}
+
+// isPath is true for a/b.ext.
+func isPath(v string) bool {
+	slash, dot := strings.LastIndexByte(v, '/'), strings.LastIndexByte(v, '.')
+	return slash >= 0 && dot > slash && len(v)-dot <= 6
+}
+
+func isPlaceholder(v string) bool {
+	v = strings.ToLower(v)
+	for _, p := range []string{"example", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "xxxx", "***", "...", "…"} {
+		if strings.Contains(v, p) {
+			return true
+		}
+	}
+	return false
+}
