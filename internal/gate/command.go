@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func run(ctx context.Context, s *sandbox.Sandbox, what, script string, timeout t
 	result, err := s.Run(ctx, sandbox.Command{Script: script, Timeout: timeout, Keep: rawEnd})
 	if err != nil {
 		if ctx.Err() != nil {
-			return Command{}, fmt.Errorf("%s was stopped: %w", what, context.Cause(ctx))
+			return Command{}, fmt.Errorf("%s was stopped: %w", what, stopped(ctx))
 		}
 		return Command{}, &InfraError{What: what, Detail: "it could not be run: " + err.Error(), Remedy: "see that bash and the tools it needs are installed on the runner", Err: err}
 	}
@@ -33,6 +34,14 @@ func run(ctx context.Context, s *sandbox.Sandbox, what, script string, timeout t
 		Duration: result.Duration,
 		Output:   output(result, r),
 	}, nil
+}
+
+// stopped is why a context ended: callers may ask for context.Canceled or for its cause.
+func stopped(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // output is what is kept of a command's output: known secrets taken out before anything is

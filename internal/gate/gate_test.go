@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -262,6 +263,30 @@ func TestListedBoundsARule(t *testing.T) {
 	}
 }
 
+// Removing trailing blanks must neither write through a hard link nor hide it.
+func TestHardLinkWithTrailingBlanks(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	outside := filepath.Join(filepath.Dir(g.Tree.Dir()), "outside")
+	work(t, g, `fix; echo 'blank at the end ' >> app/Invoice.php; printf 'theirs  \n' > ../outside; ln ../outside app/hard.php`)
+	v := judge(t, g)
+	if got := brief(v.Findings); got != "kind app/hard.php" {
+		t.Errorf("findings: %s", got)
+	}
+	if content, err := os.ReadFile(outside); err != nil || string(content) != "theirs  \n" {
+		t.Errorf("the file outside is %q, %v", content, err)
+	}
+	if content, err := g.Tree.ReadFile("app/Invoice.php"); err != nil || !strings.HasSuffix(string(content), "at the end\n") {
+		t.Errorf("what stays was not normalised: %q, %v", content, err)
+	}
+	if err := g.PutBack(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(outside); err != nil || string(content) != "theirs  \n" {
+		t.Errorf("after PutBack the file outside is %q, %v", content, err)
+	}
+}
+
 func TestJudgeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -269,9 +294,8 @@ func TestJudgeEndsWithItsContext(t *testing.T) {
 	work(t, g, "fix")
 	ctx, cancel := context.WithCancel(t.Context())
 	g.Progress = func(string) { cancel() }
-	if _, err := g.Judge(ctx); err == nil || ctx.Err() == nil {
-		t.Fatalf("Judge went on after its context ended: %v", err)
-	} else if _, infra := err.(*InfraError); infra {
-		t.Errorf("a cancelled run is no infrastructure failure: %v", err)
+	_, err := g.Judge(ctx)
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(*InfraError)) {
+		t.Errorf("Judge ended with %v, and a cancelled run is no infrastructure failure", err)
 	}
 }

@@ -22,7 +22,7 @@ func (g *Gate) Judge(ctx context.Context) (*Verdict, error) {
 	if change, err = g.leaveOut(ctx, change, v); err != nil {
 		return nil, ours("leave out what commands made", err)
 	}
-	if change, err = g.Tree.Normalise(ctx, change); err != nil {
+	if change, err = g.normalise(ctx, change); err != nil {
 		return nil, ours("remove trailing blanks", err)
 	}
 	v.Change = change
@@ -46,6 +46,22 @@ func (g *Gate) Judge(ctx context.Context) (*Verdict, error) {
 		v.Passed = v.Passed && c.OK()
 	}
 	return v, nil
+}
+
+// normalise removes trailing blanks from what stays. Strays are left as they are: a file rewritten would be a new
+// one, and what was wrong with it, such as a hard link to a file outside, would no longer show.
+func (g *Gate) normalise(ctx context.Context, c *worktree.Change) (*worktree.Change, error) {
+	k := g.candidate(c)
+	if _, err := k.sift(); err != nil {
+		return nil, err
+	}
+	part := *c
+	part.Files = k.kept
+	after, err := g.Tree.Normalise(ctx, &part)
+	if err != nil || after != &part {
+		return after, err
+	}
+	return c, nil // nothing was written
 }
 
 func (v *Verdict) refuse(found []Finding) {

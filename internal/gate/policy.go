@@ -94,25 +94,10 @@ func isText(f worktree.File) bool {
 // Policy judges the change: all findings, sorted by path and line.
 func (g *Gate) Policy(c *worktree.Change) ([]Finding, error) {
 	defer runtime.KeepAlive(c) // the tree knows the contents as long as their change lives
-	k := &candidate{
-		tree:   g.Tree,
-		rules:  g.Rules,
-		redact: g.Redact,
-		files:  c.Files,
-		added:  map[string][]worktree.Line{},
-	}
-	found, err := apply(strayRules, k)
+	k := g.candidate(c)
+	found, err := k.sift()
 	if err != nil {
 		return nil, err
-	}
-	stray := make(map[string]bool, len(found))
-	for _, f := range found {
-		stray[f.Path] = true
-	}
-	for _, f := range c.Files {
-		if !stray[f.Path] {
-			k.kept = append(k.kept, f)
-		}
 	}
 	more, err := apply(changeRules, k)
 	if err != nil {
@@ -122,6 +107,28 @@ func (g *Gate) Policy(c *worktree.Change) ([]Finding, error) {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
 	})
+	return found, nil
+}
+
+func (g *Gate) candidate(c *worktree.Change) *candidate {
+	return &candidate{tree: g.Tree, rules: g.Rules, redact: g.Redact, files: c.Files, added: map[string][]worktree.Line{}}
+}
+
+// sift finds the strays, and fills kept with the other files.
+func (c *candidate) sift() ([]Finding, error) {
+	found, err := apply(strayRules, c)
+	if err != nil {
+		return nil, err
+	}
+	stray := make(map[string]bool, len(found))
+	for _, f := range found {
+		stray[f.Path] = true
+	}
+	for _, f := range c.files {
+		if !stray[f.Path] {
+			c.kept = append(c.kept, f)
+		}
+	}
 	return found, nil
 }
 

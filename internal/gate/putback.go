@@ -2,7 +2,8 @@ package gate
 
 import (
 	"context"
-	"strings"
+	"path"
+	"slices"
 
 	"issuesmith/internal/redact"
 	"issuesmith/internal/worktree"
@@ -18,8 +19,8 @@ func (g *Gate) PutBack(ctx context.Context, v *Verdict) error {
 		return nil
 	}
 	gone := map[string]bool{}
-	for _, path := range append(strays(v.Findings), v.strays...) {
-		gone[path] = true
+	for _, stray := range slices.Concat(strays(v.Findings), v.strays) {
+		gone[stray] = true
 	}
 	if len(gone) == 0 {
 		return nil
@@ -52,16 +53,22 @@ func (g *Gate) PutBack(ctx context.Context, v *Verdict) error {
 // inTheWay adds what stands where a file is put back: files below a path that was a file, and a file
 // where a folder of the path was.
 func inTheWay(files []worktree.File, gone map[string]bool) {
+	back, stands := map[string]bool{}, map[string]bool{} // what comes back, and what stands there now
 	for _, f := range files {
-		if !gone[f.Path] || f.Old.Kind == worktree.KindNone {
-			continue
+		if gone[f.Path] && f.Old.Kind != worktree.KindNone {
+			back[f.Path] = true
 		}
-		for _, other := range files {
-			if other.New.Kind == worktree.KindNone || gone[other.Path] {
-				continue
+		if f.New.Kind != worktree.KindNone {
+			stands[f.Path] = true
+		}
+	}
+	for _, f := range files {
+		for above := path.Dir(f.Path); above != "." && above != "/"; above = path.Dir(above) {
+			if stands[f.Path] && back[above] {
+				gone[f.Path] = true
 			}
-			if strings.HasPrefix(other.Path, f.Path+"/") || strings.HasPrefix(f.Path, other.Path+"/") {
-				gone[other.Path] = true
+			if back[f.Path] && stands[above] {
+				gone[above] = true
 			}
 		}
 	}
