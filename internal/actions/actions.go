@@ -3,11 +3,8 @@
 package actions
 
 import (
-	"context"
-	"io"
-	"time"
-
-	"issuesmith/internal/redact"
+	"strconv"
+	"strings"
 )
 
 // A Step is what a workflow step's environment says. Zero outside a step.
@@ -26,67 +23,30 @@ type Step struct {
 	RunURL     string // page of the run, "" when unknown
 }
 
-// FromEnv reads the step.
-func FromEnv(getenv func(string) string) Step { panic("not built") }
-
-// An Event is what matters of the payload.
-type Event struct {
-	Name           string
-	Action         string
-	Issue          int // 0 when none
-	Title, Body    string
-	Author         string
-	ContentVersion int
-	IsPull         bool
-	Added          []string // labels added by this event, all forms
-	Labels         []string // labels on the issue as the payload has them; may be empty although there are some
-	Sender         string
-	Updated        time.Time
-	Input          string // workflow_dispatch: input "issue" as it came
+// FromEnv reads the step. Only GITHUB_ and RUNNER_ names are looked at: Gitea's runner
+// sets them as well, and act knows no others.
+func FromEnv(getenv func(string) string) Step {
+	if getenv("GITHUB_ACTIONS") != "true" {
+		return Step{}
+	}
+	s := Step{
+		Active:     true,
+		EventName:  getenv("GITHUB_EVENT_NAME"),
+		EventPath:  getenv("GITHUB_EVENT_PATH"),
+		Workspace:  getenv("GITHUB_WORKSPACE"),
+		Temp:       getenv("RUNNER_TEMP"),
+		RunID:      getenv("GITHUB_RUN_ID"),
+		ServerURL:  strings.TrimRight(getenv("GITHUB_SERVER_URL"), "/"),
+		Repository: getenv("GITHUB_REPOSITORY"),
+		Ref:        getenv("GITHUB_REF"),
+		Actor:      getenv("GITHUB_ACTOR"),
+	}
+	if n, err := strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")); err == nil && n > 0 {
+		s.RunAttempt = n
+	}
+	// act has no page, a run id of 1, and may have a clone URL for the repository.
+	if s.ServerURL != "" && s.RunID != "" && strings.Count(s.Repository, "/") == 1 {
+		s.RunURL = s.ServerURL + "/" + s.Repository + "/actions/runs/" + s.RunID
+	}
+	return s
 }
-
-// ParseEvent reads a payload; at most 25 MiB.
-func ParseEvent(name string, r io.Reader) (*Event, error) { panic("not built") }
-
-// A Level of log lines.
-type Level int
-
-// The levels.
-const (
-	Debug Level = iota
-	Info
-	Warn
-	Error
-)
-
-// A Log writes for a person: stages as groups in a step, every line redacted and cut, foreign
-// output unable to run workflow commands, a heartbeat line at least every 30 s while a stage runs.
-type Log struct{}
-
-// NewLog writes to w. inStep selects workflow commands.
-func NewLog(w io.Writer, inStep bool, level Level, r *redact.Redactor) *Log { panic("not built") }
-
-// Stage ends the last stage's group and opens the next. Heartbeats call state for their text.
-func (l *Log) Stage(name string, state func() string) { panic("not built") }
-
-// Printf writes one line at a level; Warn and Error become annotations in a step.
-func (l *Log) Printf(level Level, format string, args ...any) { panic("not built") }
-
-// Foreign returns a writer for the output of commands and the model: prefixed lines at Debug, at most
-// 8,000 characters in all.
-func (l *Log) Foreign() io.WriteCloser { panic("not built") }
-
-// Mask tells the runner to mask the values (each line of them).
-func (l *Log) Mask(values ...string) { panic("not built") }
-
-// Close ends the group and the heartbeat.
-func (l *Log) Close() { panic("not built") }
-
-// Outputs writes name=value pairs to GITHUB_OUTPUT with random delimiters; outside a step it does nothing.
-func Outputs(getenv func(string) string, values map[string]string) error { panic("not built") }
-
-// Summary appends Markdown to GITHUB_STEP_SUMMARY.
-func Summary(getenv func(string) string, markdown string) error { panic("not built") }
-
-// WatchParent cancels when the parent process is gone (the runner kills only the direct child).
-func WatchParent(ctx context.Context) (context.Context, context.CancelFunc) { panic("not built") }
