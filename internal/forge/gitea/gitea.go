@@ -96,7 +96,7 @@ func New(o Options) (*Forge, error) {
 	}
 	own := origin(server)
 	f.api = &http.Client{
-		Transport:     &transport{base: base, own: own, token: o.Token, whole: true, wait: wait},
+		Transport:     &transport{base: base, own: own, token: o.Token, whole: largestAnswer, wait: wait},
 		CheckRedirect: checkRedirect(own),
 	}
 	f.git = &http.Client{
@@ -138,8 +138,15 @@ func (f *Forge) Client(ctx context.Context) *sdk.Client {
 // Repository describes the repository.
 func (f *Forge) Repository(ctx context.Context) (*forge.Repository, error) {
 	r, res, err := f.Client(ctx).GetRepo(f.owner, f.name)
+	doing := "reading the repository " + f.owner + "/" + f.name
+	if status(res) == http.StatusNotFound {
+		return nil, &forge.PermissionError{
+			Doing: doing, Permission: anyRead,
+			Detail: "or there is no such repository on " + f.server.String() + ": the forge answers 404 to both; check `repository` and `server-url`",
+		}
+	}
 	if err != nil {
-		return nil, f.failed("reading the repository", anyRead, res, err)
+		return nil, f.failed(doing, anyRead, res, err)
 	}
 	out := &forge.Repository{
 		Owner: f.owner, Name: r.Name, URL: r.HTMLURL, CloneURL: f.CloneURL(),
@@ -148,7 +155,7 @@ func (f *Forge) Repository(ctx context.Context) (*forge.Repository, error) {
 	if r.Owner != nil {
 		out.Owner = r.Owner.UserName
 	}
-	// The answer does not tell a person from an organization.
+	// That answer does not tell a person from an organization.
 	out.OwnerIsOrg, err = f.isOrg(ctx)
 	return out, err
 }

@@ -21,8 +21,8 @@ const (
 	largestAnswer = 64 << 20 // bytes of an API answer
 )
 
-// errTooLarge is an answer beyond largestAnswer.
-var errTooLarge = fmt.Errorf("the forge's answer is larger than %d MiB", largestAnswer>>20)
+// errTooLarge is an answer that is not read.
+var errTooLarge = errors.New("the forge's answer is larger")
 
 // repeatKey marks requests that may be repeated though they write.
 type repeatKey struct{}
@@ -37,7 +37,7 @@ type transport struct {
 	base  http.RoundTripper
 	own   string // origin
 	token string // added as the Authorization header when not empty
-	whole bool   // answers are read whole, bounded, within requestTime, as part of the try
+	whole int64  // answers up to so many bytes are read whole, within requestTime, as part of the try; 0: they are not
 	wait  func(context.Context, time.Duration) error
 }
 
@@ -72,14 +72,14 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 	if t.token != "" {
 		r.Header.Set("Authorization", "token "+t.token)
 	}
-	if !t.whole {
+	if t.whole == 0 {
 		return t.base.RoundTrip(r)
 	}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), requestTime, fmt.Errorf("no answer from the forge within %v", requestTime))
 	defer cancel()
 	res, err := t.base.RoundTrip(r.WithContext(ctx))
 	if err == nil {
-		err = readWhole(res)
+		err = readWhole(res, t.whole)
 	}
 	if err != nil {
 		if req.Context().Err() == nil && ctx.Err() != nil {
@@ -91,12 +91,12 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 }
 
 // readWhole takes the answer into memory, so that a connection lost in its middle is a failed try.
-func readWhole(res *http.Response) error {
+func readWhole(res *http.Response, limit int64) error {
 	var b bytes.Buffer
-	_, err := io.Copy(&b, io.LimitReader(res.Body, largestAnswer+1))
+	_, err := io.Copy(&b, io.LimitReader(res.Body, limit+1))
 	err = errors.Join(err, res.Body.Close())
-	if b.Len() > largestAnswer {
-		err = errTooLarge
+	if int64(b.Len()) > limit {
+		err = fmt.Errorf("%w than %d MiB", errTooLarge, limit>>20)
 	}
 	res.Body = io.NopCloser(&b)
 	return err

@@ -125,11 +125,12 @@ func TestRetries(t *testing.T) {
 		"asked for an hour":   {answers: []answer{later(429, "3600")}, fails: "429"},
 		"not for refusals":    {answers: []answer{no(400, "no")}, fails: "400"},
 		"a half answer":       {answers: []answer{{do: half}, me}, waits: []time.Duration{500 * time.Millisecond}},
-		"an answer too large": {answers: []answer{{do: endless}}, fails: "larger than"},
+		"an answer too large": {answers: []answer{{do: endless}}, fails: "larger than 2 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, f := newDouble(t, "")
+			f.api.Transport.(*transport).whole = 2 << 20
 			d.on(get, c.answers...)
 			got, err := f.login(t.Context())
 			if c.fails == "" && (err != nil || got != "me") {
@@ -153,7 +154,7 @@ func half(w http.ResponseWriter, _ *http.Request, _ string) {
 
 func endless(w http.ResponseWriter, _ *http.Request, _ string) {
 	chunk := strings.Repeat(" ", 1<<20)
-	for range largestAnswer>>20 + 8 {
+	for range 8 {
 		if _, err := io.WriteString(w, chunk); err != nil {
 			return
 		}
