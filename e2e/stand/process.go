@@ -185,3 +185,11 @@ func (s *Stand) Marked(text string) []Process {
 	}
 	return out
 }
+
+// Command makes a command that runs in dir as the stand's user, with nothing of the
+// caller's environment but PATH and what env says.
+func (s *Stand) Command(dir, home string, env []string, program string, args ...string) *exec.Cmd {
+	cmd := s.user.command(program, dir, home, args...)
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
