@@ -14,13 +14,6 @@ var assignmentTriggers = []string{
 	"app_key", "app-key", "appkey",
 }
 
-// assignmentStart is everything before the value: key, what closes its quoting,
-// the sign, what opens the value's quoting.
-var assignmentStart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:password|passwd|passphrase|secret|token|(?:api|private|access|secret|app)[_-]?key))` +
-		"\\\\*[\"'`]?\\]?(\\s*)(=>|:=|[:=])(\\s*)(\\\\*[\"'`])?")
-})
-
 // An assignment is a key and its value: key=value, key: value, "key": "value".
 type assignment struct {
 	key, sign, value string
@@ -28,34 +21,57 @@ type assignment struct {
 	spaced           bool // blanks round the sign
 }
 
-// assignments finds the values of secret keys in a line. Most places where a key
-// "token" gets a value are code, and text is read by people: what could be code
-// stays.
-func assignments(line string) []span {
-	var spans []span
-	judged := 0 // bare values up to here have been looked at
-	for _, m := range assignmentStart().FindAllStringSubmatchIndex(line, -1) {
-		if m[0] < judged {
-			continue
+// assignmentAt parses the assignment whose key ends at offset end of a line, and
+// finds its value. Most places where a key "token" gets a value are code, and text
+// is read by people: what could be code stays. ok is false when there is no
+// assignment; read is how much of the line has been looked at.
+func assignmentAt(line string, end int) (value span, read int, ok bool) {
+	at := end
+	skip := func(set string, limit int) bool {
+		from := at
+		for at < len(line) && at-from < limit && strings.IndexByte(set, line[at]) >= 0 {
+			at++
 		}
-		a := assignment{key: line[m[2]:m[3]], sign: line[m[6]:m[7]], spaced: m[4] < m[5] || m[8] < m[9]}
-		from := m[1]
-		if m[10] >= 0 {
-			a.quoted = true
-			a.value = quotedValue(line[from:], line[m[10]:m[11]])
-		}
-		if a.value == "" {
-			inQuery := m[0] > 0 && strings.IndexByte("?&", line[m[0]-1]) >= 0
-			a.quoted = false
-			a.value, judged = bareValue(line[from:], inQuery), from
-			judged += len(a.value)
-		}
-		if a.secret() {
-			spans = append(spans, span{from, from + len(a.value)})
-		}
+		return at > from
 	}
-	return spans
+	skip(`\`, len(line))
+	skip("\"'`", 1)
+	skip("]", 1)
+	blank := skip(" \t", len(line))
+	signAt := at
+	switch rest := line[at:]; {
+	case strings.HasPrefix(rest, "=>"), strings.HasPrefix(rest, ":="):
+		at += 2
+	case strings.HasPrefix(rest, "="), strings.HasPrefix(rest, ":"):
+		at++
+	default:
+		return span{}, at, false
+	}
+	a := assignment{sign: line[signAt:at]}
+	a.spaced = skip(" \t", len(line)) || blank
+	quoteAt := at
+	skip(`\`, len(line))
+	if skip("\"'`", 1) {
+		a.value = quotedValue(line[at:], line[quoteAt:at])
+		a.quoted = a.value != ""
+	} else {
+		at = quoteAt
+	}
+	read = at
+	start := end
+	for start > 0 && isKeyByte(line[start-1]) {
+		start--
+	}
+	a.key = line[start:end]
+	if !a.quoted {
+		inQuery := start > 0 && strings.IndexByte("?&", line[start-1]) >= 0
+		a.value = bareValue(line[at:], inQuery)
+		read += len(a.value)
+	}
+	return span{at, at + len(a.value)}, read, a.secret()
 }
+
+func isKeyByte(c byte) bool { return isAlnum(c) || c == '_' || c == '.' || c == '-' }
 
 // quotedValue is what stands before the closing quote, "" when there is none.
 func quotedValue(s, quote string) string {

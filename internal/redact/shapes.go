@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"math/bits"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 type shape struct {
 	triggers []string // in small letters
 	find     func(line string) []span
+	follows  func(rest string) bool // a quick look at what follows the trigger; nil: always
 }
 
 // shapes are linear in the text: Go's regular expressions are, and each line is
@@ -21,25 +23,24 @@ func shapes() []shape {
 	const authorization = `(?i)\bauthorization\\*["']?\s*(?:=>|[:=,])\s*\\*["']?`
 	return []shape{
 		{[]string{"authorization"}, group(authorization+
-			`(?:bearer|basic|token|digest|apikey|negotiate)\s+([A-Za-z0-9._~+/=:-]{8,})`, credential)},
-		{[]string{"authorization"}, group(authorization+`([A-Za-z0-9._~+/=:-]{8,})`, opaque)},
-		{[]string{"bearer "}, group(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,})`, opaque)},
-		{assignmentTriggers, assignments},
-		{[]string{"://"}, group(scheme+`[^\s/:@"'<>]*:([^\s/"'<>]+)@`, notTemplate)},
-		{[]string{"://"}, group(scheme+`([A-Za-z0-9_-]{20,})@`, opaque)}, // a token as the user
-		{[]string{"@tcp(", "@unix("}, group(`[\w.-]+:([^\s"'@]+)@(?:tcp|unix)\(`, notTemplate)},
-		{[]string{"sk-"}, group(`\b(sk-[A-Za-z0-9_-]{20,})`, mixed)}, // OpenAI, sk-ant-, sk-or-, DeepSeek
-		{[]string{"sk_", "rk_"}, group(`\b([sr]k_(?:live|test)_[A-Za-z0-9]{16,})`, nil)},
-		{[]string{"aiza"}, group(`\b(AIza[A-Za-z0-9_-]{30,})`, nil)},
-		{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, group(`\b(gh[pousr]_[A-Za-z0-9]{20,})`, nil)},
-		{[]string{"github_pat_"}, group(`\b(github_pat_[A-Za-z0-9_]{20,})`, nil)},
-		{[]string{"glpat-"}, group(`\b(glpat-[A-Za-z0-9_-]{16,})`, nil)},
-		{[]string{"xox"}, group(`\b(xox[abeprs]-[A-Za-z0-9-]{10,})`, mixed)},
-		{[]string{"akia", "asia"}, group(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`, nil)},
-		{[]string{"hf_", "gsk_", "npm_"}, group(`\b((?:hf|gsk|npm)_[A-Za-z0-9]{20,})`, mixed)},
-		{[]string{"pypi-agei"}, group(`\b(pypi-AgEI[A-Za-z0-9_-]{16,})`, nil)},
-		{[]string{"sg."}, group(`\b(SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`, nil)},
-		{[]string{"eyj"}, group(`\b(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,4})`, nil)}, // JWT, JWE
+			`(?:bearer|basic|token|digest|apikey|negotiate)\s+([A-Za-z0-9._~+/=:-]{8,})`, credential), nil},
+		{[]string{"authorization"}, group(authorization+`([A-Za-z0-9._~+/=:-]{8,})`, opaque), nil},
+		{[]string{"bearer "}, group(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,})`, opaque), nil},
+		{[]string{"://"}, group(scheme+`[^\s/:@"'<>]*:([^\s/"'<>]+)@`, notTemplate), hasUser},
+		{[]string{"://"}, group(scheme+`([A-Za-z0-9_-]{20,})@`, opaque), hasUser}, // a token as the user
+		{[]string{"@tcp(", "@unix("}, group(`[\w.-]+:([^\s"'@]+)@(?:tcp|unix)\(`, notTemplate), nil},
+		{[]string{"sk-"}, group(`\b(sk-[A-Za-z0-9_-]{20,})`, mixed), nil}, // OpenAI, sk-ant-, sk-or-, DeepSeek
+		{[]string{"sk_", "rk_"}, group(`\b([sr]k_(?:live|test)_[A-Za-z0-9]{16,})`, nil), nil},
+		{[]string{"aiza"}, group(`\b(AIza[A-Za-z0-9_-]{30,})`, nil), nil},
+		{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, group(`\b(gh[pousr]_[A-Za-z0-9]{20,})`, nil), nil},
+		{[]string{"github_pat_"}, group(`\b(github_pat_[A-Za-z0-9_]{20,})`, nil), nil},
+		{[]string{"glpat-"}, group(`\b(glpat-[A-Za-z0-9_-]{16,})`, nil), nil},
+		{[]string{"xox"}, group(`\b(xox[abeprs]-[A-Za-z0-9-]{10,})`, mixed), nil},
+		{[]string{"akia", "asia"}, group(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`, nil), nil},
+		{[]string{"hf_", "gsk_", "npm_"}, group(`\b((?:hf|gsk|npm)_[A-Za-z0-9]{20,})`, mixed), nil},
+		{[]string{"pypi-agei"}, group(`\b(pypi-AgEI[A-Za-z0-9_-]{16,})`, nil), nil},
+		{[]string{"sg."}, group(`\b(SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`, nil), nil},
+		{[]string{"eyj"}, group(`\b(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,4})`, nil), nil}, // JWT, JWE
 	}
 }
 
@@ -63,14 +64,20 @@ type shapeFinder struct {
 	net    *net
 }
 
-// frameKind marks the first line of a private key, the one shape of several lines.
-const frameKind = 1 << 31
+// Two shapes are no regular expressions.
+const (
+	frameKind  = 1 << 31 // the first line of a private key, which goes on over lines
+	assignKind = 1 << 30 // the end of the key of an assignment
+)
 
 // finder is made at the first use: a command that redacts nothing does not pay
 // for it.
 var finder = sync.OnceValue(func() *shapeFinder {
 	f := &shapeFinder{shapes: shapes()}
 	words := []word{{text: strings.ToLower(keyFrame), kinds: frameKind}}
+	for _, t := range assignmentTriggers {
+		words = append(words, word{text: t, kinds: assignKind})
+	}
 	for i, sh := range f.shapes {
 		for _, t := range sh.triggers {
 			words = append(words, word{text: t, kinds: 1 << i})
@@ -83,45 +90,69 @@ var finder = sync.OnceValue(func() *shapeFinder {
 // shapeSpans finds everything in s that looks like a secret. All shapes see the
 // same text; what they find is joined.
 func shapeSpans(s string, personal bool) []span {
-	var (
-		spans    []span
-		f        = finder()
-		from, to = 0, -1 // the line being looked at, to without its newline
-		kinds    uint32
-	)
-	search := func() {
-		for i, sh := range f.shapes {
-			if kinds&(1<<i) == 0 {
-				continue
-			}
-			for _, x := range sh.find(s[from:to]) {
-				spans = append(spans, span{from + x.from, from + x.to})
-			}
-		}
-		kinds = 0
-	}
-	keyEnd := 0
-	f.net.scan(s, func(end int, at *node) {
-		if end > to {
-			search()
-			from = strings.LastIndexByte(s[:end], '\n') + 1
-			to = len(s)
-			if i := strings.IndexByte(s[end:], '\n'); i >= 0 {
-				to = end + i
-			}
-		}
-		kinds |= at.kinds
-		if start := end - len(keyFrame); at.kinds&frameKind != 0 && start >= keyEnd {
-			body, n, _ := keyBody(s[start:])
-			keyEnd = start + body + n
-			spans = append(spans, span{start + body, keyEnd})
-		}
-	})
-	search()
+	f := &shapeSearch{shapeFinder: finder(), s: s, to: -1}
+	f.net.scan(s, f.hit)
+	f.searchLine()
 	if personal {
-		spans = append(spans, personalSpans(s)...)
+		f.spans = append(f.spans, personalSpans(s)...)
 	}
-	return join(spans)
+	return join(f.spans)
+}
+
+// A shapeSearch is one pass over a text.
+type shapeSearch struct {
+	*shapeFinder
+	s        string
+	from, to int    // the line that the last trigger stood in
+	kinds    uint32 // the shapes to search it for
+	judged   int    // assignments up to here have been judged
+	keyEnd   int    // of the last private key
+	spans    []span
+}
+
+// hit takes one trigger.
+func (f *shapeSearch) hit(end int, at *node) {
+	if end > f.to {
+		f.searchLine()
+		f.from = strings.LastIndexByte(f.s[:end], '\n') + 1
+		f.to = len(f.s)
+		if i := strings.IndexByte(f.s[end:], '\n'); i >= 0 {
+			f.to = end + i
+		}
+	}
+	if start := end - len(keyFrame); at.kinds&frameKind != 0 && start >= f.keyEnd {
+		offset, length, _ := keyBody(f.s[start:])
+		f.keyEnd = start + offset + length
+		f.spans = append(f.spans, span{start + offset, f.keyEnd})
+	}
+	if at.kinds&assignKind != 0 && end > f.judged {
+		value, read, ok := assignmentAt(f.s[f.from:f.to], end-f.from)
+		f.judged = max(f.judged, f.from+read)
+		if ok {
+			f.spans = append(f.spans, span{f.from + value.from, f.from + value.to})
+		}
+	}
+	for kinds := at.kinds &^ (frameKind | assignKind | f.kinds); kinds != 0; kinds &= kinds - 1 {
+		i := bits.TrailingZeros32(kinds)
+		if follows := f.shapes[i].follows; follows == nil || follows(f.s[end:f.to]) {
+			f.kinds |= 1 << i
+		}
+	}
+}
+
+// searchLine searches the line for the shapes whose triggers stand in it.
+func (f *shapeSearch) searchLine() {
+	for ; f.kinds != 0; f.kinds &= f.kinds - 1 {
+		for _, x := range f.shapes[bits.TrailingZeros32(f.kinds)].find(f.s[f.from:f.to]) {
+			f.spans = append(f.spans, span{f.from + x.from, f.from + x.to})
+		}
+	}
+}
+
+// hasUser reports whether an address goes on with a user.
+func hasUser(rest string) bool {
+	i := strings.IndexAny(rest, "@/ \t\"'<>")
+	return i >= 0 && rest[i] == '@'
 }
 
 // looks counts what a text is made of.
