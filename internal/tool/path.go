@@ -13,6 +13,11 @@ import (
 	"syscall"
 )
 
+const (
+	maxPath = 1000 // bytes; the gate refuses far shorter ones
+	maxName = 255  // bytes, the file systems' limit
+)
+
 // clean checks a path the model gave and returns it slash-separated and shortest, "." for the top. The
 // second value is the refusal, "" when there is none.
 func (s *Set) clean(name string) (string, string) {
@@ -25,6 +30,8 @@ func (s *Set) clean(name string) (string, string) {
 			return "", fmt.Sprintf("%q: paths are relative to the repository's top folder; give %q.", shown, below)
 		}
 		return "", fmt.Sprintf("%q is an absolute path: paths are relative to the repository's top folder, and nothing outside it can be used here.", shown)
+	case len(name) > maxPath:
+		return "", fmt.Sprintf("%q is %d bytes long, a path may have %d.", shown, len(name), maxPath)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }):
 		return "", fmt.Sprintf("%q has a control character or a backslash in it: separate folders with /.", shown)
 	}
@@ -34,8 +41,8 @@ func (s *Set) clean(name string) (string, string) {
 			return "", fmt.Sprintf("%q: .. is refused. Paths are relative to the repository's top folder and stay below it.", shown)
 		case strings.EqualFold(part, ".git"):
 			return "", fmt.Sprintf("%q: this copy of the repository has no .git, and none may be made. The commit is made for you after submit.", shown)
-		case len(part) > 255:
-			return "", fmt.Sprintf("%q: a name may be 255 bytes long.", shown)
+		case len(part) > maxName:
+			return "", fmt.Sprintf("%q: a name may be %d bytes long.", shown, maxName)
 		}
 	}
 	return path.Clean(name), ""

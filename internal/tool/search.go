@@ -28,9 +28,10 @@ const (
 	maxSearched    = 1 << 20  // bytes: larger files are left out (kept outputs are not)
 	maxFound       = 24 << 10 // bytes of one answer
 	maxFoundLine   = 300      // bytes shown of a line
-	maxMatchedLine = 64 << 10 // bytes of a line the pattern is tried on
+	maxMatchedLine = 64 << 10 // bytes of a line the pattern is tried on, fewer for a large pattern
+	maxLineWork    = 4 << 20  // bytes × pattern size of one line, and between two looks at the clock: under a second
 	maxPattern     = 2000     // bytes
-	searchTime     = 30 * time.Second
+	searchTime     = 15 * time.Second
 )
 
 type searchArguments struct {
@@ -63,6 +64,9 @@ func (s *Set) search(ctx context.Context, a searchArguments) (Result, error) {
 	}
 	f := finder{set: s, re: re, around: a.Context, deadline: time.Now().Add(searchTime)}
 	f.prefix, _ = re.LiteralPrefix()
+	if f.size, err = patternSize(a.Pattern); err != nil {
+		return failed("%s", explainPattern(err)), nil
+	}
 	if file, ok := s.kept(a.Path); ok {
 		data, err := os.ReadFile(file) // #nosec G304 -- the name is built from a number
 		if err != nil {
@@ -111,6 +115,19 @@ func explainPattern(err error) string {
 	return text
 }
 
+// patternSize is the number of steps a pattern may take at each byte: `(a?){900}` is short and takes 1,800.
+func patternSize(pattern string) (int, error) {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	return len(prog.Inst), nil
+}
+
 // selectFiles keeps what lies below a folder and matches the glob: against the path from the top, the path below the folder, or,
 // without a slash in it, the name alone.
 func selectFiles(files []string, folder, glob string) []string {
@@ -136,9 +153,11 @@ type finder struct {
 	set      *Set
 	re       *regexp.Regexp
 	prefix   string // literal every match begins with; files without it are skipped
+	size     int    // of the pattern
 	around   int
 	deadline time.Time
 
+	work     int // bytes × size since the last look at the clock
 	out      strings.Builder
 	searched int // files looked into
 	skipped  int // binary or too large
@@ -191,7 +210,9 @@ func (f *finder) file(ctx context.Context, name string, data []byte) error {
 	lines := splitLines(data)
 	var hits []int
 	for i, line := range lines {
-		if i%256 == 255 || len(line) > 4096 {
+		line = f.tried(line)
+		if f.work += (len(line) + 1) * f.size; f.work > maxLineWork {
+			f.work = 0
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -200,7 +221,7 @@ func (f *finder) file(ctx context.Context, name string, data []byte) error {
 				break
 			}
 		}
-		if !f.re.Match(line[:min(len(line), maxMatchedLine)]) {
+		if !f.re.Match(line) {
 			continue
 		}
 		if len(hits) == maxFileMatches {
@@ -215,6 +236,11 @@ func (f *finder) file(ctx context.Context, name string, data []byte) error {
 	}
 	f.write(name, lines, hits)
 	return nil
+}
+
+// tried is the part of a line that the pattern is tried on: no single try may hold up the deadline.
+func (f *finder) tried(line []byte) []byte {
+	return line[:min(len(line), maxMatchedLine, maxLineWork/f.size)]
 }
 
 // splitLines cuts at line ends, which are left out; a final one begins no further line.
@@ -243,7 +269,7 @@ func (f *finder) write(name string, lines [][]byte, hits []int) {
 		for i := from; i <= to; i++ {
 			sep, at := "-", 0
 			if i == hit {
-				sep, at = ":", f.re.FindIndex(lines[i][:min(len(lines[i]), maxMatchedLine)])[0]
+				sep, at = ":", f.re.FindIndex(f.tried(lines[i]))[0]
 			}
 			fmt.Fprintf(&f.out, "%s%s%d%s%s\n", printableName(name), sep, i+1, sep, f.excerpt(lines[i], at))
 		}
