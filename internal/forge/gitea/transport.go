@@ -3,6 +3,7 @@ package gitea
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,8 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "token "+t.token)
 	}
 	if t.whole == 0 {
-		return t.base.RoundTrip(r)
+		res, err := t.base.RoundTrip(r)
+		return res, adviseOnCertificate(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), requestTime, fmt.Errorf("no answer from the forge within %v", requestTime))
 	defer cancel()
@@ -85,9 +87,26 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 		if req.Context().Err() == nil && ctx.Err() != nil {
 			err = context.Cause(ctx) // our limit, not the caller's
 		}
-		return nil, err
+		return nil, adviseOnCertificate(err)
 	}
 	return res, nil
+}
+
+// A certificateError says what to do about a certificate that is not trusted.
+type certificateError struct {
+	*tls.CertificateVerificationError
+}
+
+func (e *certificateError) Error() string {
+	return e.CertificateVerificationError.Error() + "; if the instance has a certificate authority of its own, name its file in the environment variable SSL_CERT_FILE"
+}
+
+func adviseOnCertificate(err error) error {
+	var c *tls.CertificateVerificationError
+	if errors.As(err, &c) {
+		return &certificateError{c}
+	}
+	return err
 }
 
 // readWhole takes the answer into memory, so that a connection lost in its middle is a failed try.
@@ -106,7 +125,8 @@ func readWhole(res *http.Response, limit int64) error {
 // never sent, or that the forge put off (429), may be repeated whatever it does.
 func worthAnother(ctx context.Context, res *http.Response, err error, safe bool, try int) (bool, time.Duration) {
 	wait := firstBackoff << (2 * (try - 1))
-	if ctx.Err() != nil || errors.Is(err, errTooLarge) {
+	var hopeless *certificateError
+	if ctx.Err() != nil || errors.Is(err, errTooLarge) || errors.As(err, &hopeless) {
 		return false, 0
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -284,6 +285,32 @@ func TestStopsWhenTheCallerStops(t *testing.T) {
 	}})
 	if _, err := f.login(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+func TestUnknownCertificate(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains about the handshake
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	tries := 0
+	f, err := New(Options{ServerURL: server.URL, Repository: "boss/demo", Token: testToken, Wait: func(context.Context, time.Duration) error {
+		tries++
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first := f.login(t.Context())
+	_, second := f.Remote().Refs(t.Context())
+	for _, err := range []error{first, second} {
+		if err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
+			t.Errorf("no advice: %v", err)
+		}
+	}
+	if tries != 0 {
+		t.Errorf("tried %d times more", tries)
 	}
 }
 
