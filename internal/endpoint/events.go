@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// Limits on what an endpoint may send.
-const (
-	maxLine = 16 << 20 // also of one event made of several lines
-	maxBody = 64 << 20
-)
+// limits on what an endpoint may send, in bytes.
+type limits struct {
+	line int // also of one event made of several lines
+	body int
+}
 
 // errNotChat is the cause of an *Error of kind Protocol.
 var errNotChat = errors.New("not an answer of the chat protocol")
@@ -33,6 +33,7 @@ type event struct {
 type eventReader struct {
 	body *bufio.Reader
 	read int
+	most limits
 	long []byte // a line that did not fit the buffer
 	form form
 
@@ -51,7 +52,7 @@ const (
 )
 
 func newEventReader(r io.Reader) *eventReader {
-	return &eventReader{body: bufio.NewReaderSize(r, 64<<10)}
+	return &eventReader{body: bufio.NewReaderSize(r, 64<<10), most: limits{line: 16 << 20, body: 64 << 20}}
 }
 
 // next returns the next event. io.EOF is the end of the body, whatever was left of an event
@@ -140,8 +141,8 @@ func (e *eventReader) add(value []byte) (event, bool, error) {
 	} else {
 		e.data = append(e.data, '\n')
 	}
-	if len(e.data)+len(value) > maxLine {
-		return event{}, false, fmt.Errorf("%w: an event of more than %d MiB", errNotChat, maxLine>>20)
+	if len(e.data)+len(value) > e.most.line {
+		return event{}, false, fmt.Errorf("%w: an event of more than %d bytes", errNotChat, e.most.line)
 	}
 	e.data = append(e.data, value...)
 	feed(&e.nest, value)
@@ -157,13 +158,13 @@ func (e *eventReader) line() ([]byte, error) {
 	for {
 		part, err := e.body.ReadSlice('\n')
 		e.read += len(part)
-		if e.read > maxBody {
-			return nil, fmt.Errorf("%w: an answer of more than %d MiB", errNotChat, maxBody>>20)
+		if e.read > e.most.body {
+			return nil, fmt.Errorf("%w: an answer of more than %d bytes", errNotChat, e.most.body)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) || len(e.long) > 0 {
 			e.long = append(e.long, part...)
-			if len(e.long) > maxLine {
-				return nil, fmt.Errorf("%w: a line of more than %d MiB", errNotChat, maxLine>>20)
+			if len(e.long) > e.most.line {
+				return nil, fmt.Errorf("%w: a line of more than %d bytes", errNotChat, e.most.line)
 			}
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue

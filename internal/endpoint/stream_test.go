@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -147,11 +148,12 @@ func TestRecordedAnswers(t *testing.T) {
 		text := body(t, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var cut, step int
+			var place atomic.Int64 // where the answer is cut; negative: everywhere
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", want.ContentType)
 				w.WriteHeader(want.Status)
-				if step == 1 {
+				cut := int(place.Load())
+				if cut < 0 {
 					for i := range text {
 						_, _ = w.Write(text[i : i+1])
 						w.(http.Flusher).Flush()
@@ -176,10 +178,11 @@ func TestRecordedAnswers(t *testing.T) {
 			if testing.Short() || len(text) > 2000 {
 				stride = 7
 			}
-			for cut = 1; cut < len(text); cut += stride {
-				ask("cut at " + string(text[:cut]))
+			for cut := 1; cut < len(text); cut += stride {
+				place.Store(int64(cut))
+				ask("cut after " + string(text[:cut]))
 			}
-			step = 1
+			place.Store(-1)
 			ask("byte by byte")
 		})
 	}
@@ -194,7 +197,7 @@ func TestRecordedAnswersEveryCut(t *testing.T) {
 			continue
 		}
 		text := string(body(t, name))
-		for cut := range len(text) {
+		for cut := 0; cut < len(text); cut += 1 + len(text)/2000 {
 			r := io.MultiReader(strings.NewReader(text[:cut]), strings.NewReader(text[cut:]))
 			if problem := want.check(readAll(c, r)); problem != "" {
 				t.Errorf("%s cut at %d: %s", name, cut, problem)
@@ -336,20 +339,28 @@ func floodOfCalls(n int) string {
 
 func TestLimitsOfAnAnswer(t *testing.T) {
 	t.Parallel()
-	c := newTestChat(t, "http://127.0.0.1:1", nil)
+	if most := newEventReader(nil).most; most.line != 16<<20 || most.body != 64<<20 {
+		t.Errorf("limits %+v", most)
+	}
+	filler := strings.Repeat("x", 50_000)
 	for name, r := range map[string]io.Reader{
-		"a line":      io.MultiReader(strings.NewReader("data: {"), io.LimitReader(endless{'a'}, maxLine+1)),
-		"an event":    io.MultiReader(strings.NewReader("data: {\"a\":\"\n"), io.LimitReader(repeated("data: "+strings.Repeat("x", 1<<20)+"\n"), 20<<20)),
+		"a line":      io.MultiReader(strings.NewReader("data: {"), endless{'a'}),
+		"an event":    io.MultiReader(strings.NewReader("data: {\"a\":\"\n"), repeated("data: "+filler+"\n")),
 		"a body":      repeated(": comment\n"),
-		"a document":  io.MultiReader(strings.NewReader("{"), io.LimitReader(repeated(strings.Repeat(" ", 1<<20)+"\n"), 20<<20)),
+		"a document":  io.MultiReader(strings.NewReader("{"), repeated(filler+"\n")),
 		"no newlines": endless{'x'},
 	} {
-		_, err := readAll(c, r)
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != Protocol || !strings.Contains(e.Message, "MiB") {
-			t.Errorf("%s without end: %v", name, err)
+		events := newEventReader(r)
+		events.most = limits{line: 1 << 20, body: 4 << 20}
+		var err error
+		for err == nil {
+			_, err = events.next()
+		}
+		if !errors.Is(err, errNotChat) || !strings.Contains(err.Error(), "more than") || events.read > 4<<20+64<<10 {
+			t.Errorf("%s without end: %v after %d bytes", name, err, events.read)
 		}
 	}
+	c := newTestChat(t, "http://127.0.0.1:1", nil)
 	long := strings.Repeat("y", 3<<20)
 	turn, err := readAll(c, strings.NewReader(data(`{"choices":[{"index":0,"delta":{"content":"`+long+`"}}]}`, stop)))
 	if err != nil || turn.Message.Content != long {
@@ -400,8 +411,9 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte("error: {\"a\":1}\n"), uint8(1))
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":[{\"thinking\":[[]]}]}}]}\n"), uint8(5))
+	c := newTestChat(f, "http://127.0.0.1:1", nil)
 	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
-		c := newTestChat(t, "http://127.0.0.1:1", nil)
+		c.ids = 0
 		whole, wholeErr := readAll(c, strings.NewReader(string(text)))
 		c.ids = 0
 		cut, cutErr := readAll(c, &slow{text: text, size: int(size%16) + 1})
