@@ -1,14 +1,12 @@
 // Package transcript is the append-only JSONL record of a run: one event a line,
-// flushed as it happens, never rewritten, redacted before it reaches the file.
+// flushed as it happens, never rewritten, redacted before it reaches the file. It
+// survives a SIGKILL up to the last line.
 package transcript
 
 import (
 	"encoding/json"
-	"io"
-	"iter"
+	"fmt"
 	"time"
-
-	"issuesmith/internal/redact"
 )
 
 // A Kind names what an event records.
@@ -44,6 +42,7 @@ type Run struct {
 	Version    string         `json:"version"`
 	Issue      int            `json:"issue"`
 	Title      string         `json:"title"`
+	Body       string         `json:"body"` // the issue as approved, for replay
 	Repository string         `json:"repository"`
 	Base       string         `json:"base"`   // commit the worktree is made from
 	Branch     string         `json:"branch"` // base branch
@@ -84,8 +83,8 @@ type Model struct {
 	Calls      []Call  `json:"calls,omitempty"`
 	Finish     string  `json:"finish"`
 	Usage      Usage   `json:"usage"`
-	FirstToken float64 `json:"first_token_s"` // seconds from request to first token
-	Seconds    float64 `json:"seconds"`       // seconds from request to the end of the turn
+	FirstToken float64 `json:"first_token_s"`   // seconds from request to first token
+	Seconds    float64 `json:"seconds"`         // seconds from request to the end of the turn
 	Error      string  `json:"error,omitempty"` // set instead of a turn when the request failed
 	ErrorKind  string  `json:"error_kind,omitempty"`
 }
@@ -132,28 +131,11 @@ type End struct {
 	Usage   Usage   `json:"usage"`
 }
 
-// A Writer appends events to a file. It is safe for concurrent use. Methods on a
-// nil Writer do nothing.
-type Writer struct{}
-
-// Create makes the file (0600, parents 0700) and fails if it exists.
-func Create(path string, r *redact.Redactor) (*Writer, error) { panic("not built") }
-
-// Path is where the record lies; "" for nil.
-func (w *Writer) Path() string { panic("not built") }
-
-// Write appends one event. Every string inside data has its known secret values
-// taken out (redact.Values); for kinds that a person alone reads (gate, publish, note, end)
-// patterns as well. The first write error is kept and returned by every later call
-// and by Close, so a full disk is noticed.
-func (w *Writer) Write(kind Kind, attempt, step int, data any) error { panic("not built") }
-
-// Close flushes and closes.
-func (w *Writer) Close() error { panic("not built") }
-
-// Read yields the events of a transcript. A last line cut by a crash is skipped;
-// any other malformed line yields an error with its line number. Lines are capped at 64 MiB.
-func Read(r io.Reader) iter.Seq2[Event, error] { panic("not built") }
-
-// Show writes the transcript as text for a person.
-func Show(w io.Writer, r io.Reader) error { panic("not built") }
+// Decode gives the payload of an event as T, one of the types above.
+func Decode[T any](e Event) (T, error) {
+	var data T
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return data, fmt.Errorf("transcript event %q holds no %T: %w", e.Kind, data, err)
+	}
+	return data, nil
+}
