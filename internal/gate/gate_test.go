@@ -49,7 +49,6 @@ printf '#!/bin/sh\n' > bin/tool; chmod +x bin/tool
 printf 'echo\n' > scripts/run.sh
 printf 'select 1;\n' > db/schema.sql
 printf 'x\n' > app/old.bak
-head -c 1050000 /dev/zero | tr '\0' 'a' | fold -w 99 > app/large.txt
 ln -s app/total.go link
 git add -A
 git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,sub

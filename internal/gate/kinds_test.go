@@ -3,6 +3,8 @@ package gate
 import (
 	"strings"
 	"testing"
+
+	"issuesmith/internal/worktree"
 )
 
 func TestKindRule(t *testing.T) {
@@ -30,8 +32,6 @@ func TestKindRule(t *testing.T) {
 		{name: "huge file", script: `head -c 9000000 /dev/zero | tr '\0' a > app/big.php`, want: "kind app/big.php"},
 		{name: "large file", script: `head -c 1048577 /dev/zero | tr '\0' a > app/big.php`, want: "kind app/big.php"},
 		{name: "just not large", script: `head -c 1048576 /dev/zero | tr '\0' a > app/big.php`},
-		{name: "file that was large grows a little", script: `echo one more >> app/large.txt`},
-		{name: "file that was large grows much", script: `head -c 100000 /dev/zero | tr '\0' a >> app/large.txt`, want: "kind app/large.txt"},
 		{name: "binary changed", script: `printf '\0' >> img/logo.png`, want: "kind img/logo.png"},
 		{name: "binary deleted", script: `rm img/logo.png`, want: "kind img/logo.png"},
 		{name: "binary added", script: `printf '\211PNG\0' > img/new.png`, want: "kind img/new.png"},
@@ -67,5 +67,22 @@ func TestLeftovers(t *testing.T) {
 	}
 	if _, err := g.Tree.ReadFile("app/b.pyc"); err == nil {
 		t.Error("the leftover is still there")
+	}
+}
+
+func TestFilesThatWereLarge(t *testing.T) {
+	t.Parallel()
+	file := func(before, after int64) worktree.File {
+		return worktree.File{Path: "a", Op: worktree.Modified, Old: worktree.Side{Kind: worktree.KindFile, Size: before}, New: worktree.Side{Kind: worktree.KindFile, Size: after, HardLinks: 1}}
+	}
+	for _, c := range []struct {
+		before, after int64
+		refused       bool
+	}{
+		{10, maxFile, false}, {10, maxFile + 1, true}, {maxFile, maxFile + growth, false}, {2 * maxFile, 2*maxFile + growth, false}, {2 * maxFile, 2*maxFile + growth + 1, true}, {3 * maxFile, 2 * maxFile, false},
+	} {
+		if got := kindTroubles(file(c.before, c.after)); (len(got) > 0) != c.refused {
+			t.Errorf("from %d to %d bytes: %+v", c.before, c.after, got)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func (g *Gate) PutBack(ctx context.Context, v *Verdict) error {
 	if err != nil {
 		return ours("show what is put back", err)
 	}
-	if err := g.Tree.PutBack(ctx, paths); err != nil {
+	if err := g.Tree.PutBack(ctx, tops(v.Change.Files, gone)); err != nil {
 		return ours("put files back to the base commit", err)
 	}
 	// Known values first: half a secret at the cut would not be known any more.
@@ -72,4 +72,31 @@ func inTheWay(files []worktree.File, gone map[string]bool) {
 			}
 		}
 	}
+}
+
+// tops names what is put back by folders where everything that changed in a folder is: an
+// unpacked archive or an install makes tens of thousands of files in few folders.
+func tops(files []worktree.File, gone map[string]bool) []string {
+	stays := map[string]bool{} // folders with a changed file that is not put back
+	for _, f := range files {
+		if gone[f.Path] {
+			continue
+		}
+		for dir := path.Dir(f.Path); !stays[dir]; dir = path.Dir(dir) {
+			stays[dir] = true
+		}
+	}
+	var list []string
+	for _, f := range files {
+		if !gone[f.Path] {
+			continue
+		}
+		top := f.Path
+		for dir := path.Dir(top); dir != "." && dir != "/" && !stays[dir]; dir = path.Dir(dir) {
+			top = dir
+		}
+		list = append(list, top)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"issuesmith/internal/worktree"
 )
 
 func TestPutBack(t *testing.T) {
@@ -69,6 +71,20 @@ func TestPutBack(t *testing.T) {
 				t.Errorf("next verdict %q, want %q", got, c.after)
 			}
 		})
+	}
+}
+
+func TestTops(t *testing.T) {
+	t.Parallel()
+	var files []worktree.File
+	gone := map[string]bool{}
+	for _, name := range []string{"-a/b/c", "-a/b/d", "-a/e", "-f/g/h", "-f/g/i", "f/j", "-k", "l/m", "-l/n/o", "p"} {
+		bare := strings.TrimPrefix(name, "-")
+		files = append(files, worktree.File{Path: bare})
+		gone[bare] = bare != name
+	}
+	if got, want := tops(files, gone), []string{"a", "f/g", "k", "l/n"}; !slices.Equal(got, want) {
+		t.Errorf("tops: %q, want %q", got, want)
 	}
 }
 
