@@ -1,0 +1,145 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"issuesmith/internal/sandbox"
+)
+
+// transcriptsKept is how many runs' folders stay on a desk.
+const transcriptsKept = 50
+
+// A folder keeps what a run leaves (transcript, patch, outputs) and knows where its worktree is.
+type folder struct {
+	dir  string
+	work string
+	lock *os.File // held while the run lives; its text is the work folder
+}
+
+// newFolder makes the run's folder below parent and removes the worktrees of dead runs beside it.
+func newFolder(parent string, issue int, desk bool) (*folder, error) {
+	// 0711: the commands' user must be able to pass to the worktree; files in it are 0600.
+	if err := os.MkdirAll(parent, 0o711); err != nil { // #nosec G301
+		return nil, fmt.Errorf("making the folder for runs: %w", err)
+	}
+	buryDead(parent)
+	if desk {
+		prune(parent, transcriptsKept)
+	}
+	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s-%d-", stamp(), issue))
+	if err != nil {
+		return nil, fmt.Errorf("making the run's folder: %w", err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { // #nosec G302 -- see above
+		return nil, fmt.Errorf("opening the run's folder to the commands' user: %w", err)
+	}
+	f := &folder{dir: dir, work: filepath.Join(dir, "work")}
+	if !sandbox.Reachable(dir) {
+		// A home folder that only root may enter, for instance.
+		if f.work, err = reachableFolder(); err != nil {
+			return nil, fmt.Errorf("making the work folder: %w", err)
+		}
+	}
+	if err := f.take(); err != nil {
+		return nil, fmt.Errorf("locking the run's folder: %w", err)
+	}
+	return f, nil
+}
+
+// workParents are where a worktree lies when the run's own folder is closed to the commands' user.
+func workParents() []string { return []string{filepath.Clean(os.TempDir()), "/var/tmp", "/tmp"} }
+
+func reachableFolder() (string, error) {
+	for _, parent := range workParents() {
+		if !sandbox.Reachable(parent) {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "issuesmith-")
+		if err != nil {
+			continue
+		}
+		return dir, os.Chmod(dir, 0o711) // #nosec G302 -- the commands' user must pass through
+	}
+	return "", fmt.Errorf("none of %s can be written and lets other users pass through", strings.Join(workParents(), ", "))
+}
+
+// take makes the lock. It gets its name when it is held, so that nobody finds it free.
+func (f *folder) take() error {
+	name := filepath.Join(f.dir, "lock")
+	lock, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in the folder just made
+	if err != nil {
+		return err
+	}
+	f.lock = lock
+	if _, err := lock.WriteString(f.work); err != nil {
+		return err
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { // #nosec G115 -- a descriptor
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// stamp begins a folder's name: names in order are runs in order.
+func stamp() string { return time.Now().UTC().Format("20060102T150405") }
+
+// close removes the worktree and, when nothing was kept, the folder.
+func (f *folder) close(keep bool) error {
+	err := errors.Join(sandbox.RemoveAll(f.work), os.Remove(filepath.Join(f.dir, "lock")), f.lock.Close())
+	if !keep {
+		err = errors.Join(err, sandbox.RemoveAll(f.dir))
+	}
+	return err
+}
+
+// buryDead removes the worktrees of runs that died: their lock is free.
+func buryDead(parent string) {
+	locks, _ := filepath.Glob(filepath.Join(parent, "*", "lock"))
+	for _, name := range locks {
+		lock, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW, 0) // #nosec G304 -- found below our own folder
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil { // #nosec G115 -- a descriptor
+			work, err := os.ReadFile(name) // #nosec G304 -- as above
+			if err == nil && ourWork(string(work), filepath.Dir(name)) {
+				_ = sandbox.RemoveAll(string(work))
+			}
+			_ = os.Remove(name)
+		}
+		_ = lock.Close()
+	}
+}
+
+// ourWork guards the removal: only the two places where a run puts its worktree.
+func ourWork(work, dir string) bool {
+	return work == filepath.Join(dir, "work") ||
+		slices.Contains(workParents(), filepath.Dir(work)) && strings.HasPrefix(filepath.Base(work), "issuesmith-")
+}
+
+// prune removes the oldest folders of ended runs; their names begin with the time.
+func prune(parent string, keep int) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	var done []string
+	for _, e := range entries {
+		if _, err := os.Lstat(filepath.Join(parent, e.Name(), "lock")); e.IsDir() && errors.Is(err, os.ErrNotExist) {
+			done = append(done, e.Name())
+		}
+	}
+	sort.Strings(done)
+	for ; len(done) >= keep; done = done[1:] {
+		_ = sandbox.RemoveAll(filepath.Join(parent, done[0]))
+	}
+}
