@@ -61,13 +61,15 @@ type (
 )
 
 // ParseEvent reads a payload; at most 25 MiB.
-func ParseEvent(name string, r io.Reader) (*Event, error) {
-	data, err := io.ReadAll(io.LimitReader(r, payloadLimit+1))
+func ParseEvent(name string, r io.Reader) (*Event, error) { return parseEvent(name, r, payloadLimit) }
+
+func parseEvent(name string, r io.Reader, limit int) (*Event, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the event: %w", err)
 	}
-	if len(data) > payloadLimit {
-		return nil, fmt.Errorf("the event is longer than %d MiB", payloadLimit>>20)
+	if len(data) > limit {
+		return nil, fmt.Errorf("the event is longer than %d bytes", limit)
 	}
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {

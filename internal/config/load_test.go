@@ -147,7 +147,7 @@ func TestEveryProblemAtOnce(t *testing.T) {
 		`input: max-attempts = "11": must be a whole number, 1–10`,
 		`input: mode = "prr": must be one of pr, dry-run, direct: did you mean pr?`,
 		`repo.yml:1: max-change-files: is not a known setting: did you mean max-changed-files?`,
-		`repo.yml:3: run-timeout = "4h": must be a duration like 90s, 20m or 1h30m, 5m–2h50m`,
+		`repo.yml:3: run-timeout = "4h": must be a duration like 90s, 20m or 1h30m, 5m–170m`,
 		`repo.yml:4: log-level: must be a single value, not a list`,
 		`repo.yml:5: token: cannot be set in the file: secrets never come from the file: give it as an input from a secret of the repository`,
 	}

@@ -66,16 +66,17 @@ func durationRange(low, high time.Duration) string {
 	return shortDuration(low) + "–" + shortDuration(high)
 }
 
-// shortDuration is d without its zero parts: 1h30m, not 1h30m0s.
+// shortDuration is d in the largest unit that needs no fraction: 2h, 100m, 90s.
 func shortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
+	switch {
+	case d%time.Hour == 0 && d != 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0 && d != 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d%time.Second == 0:
+		return fmt.Sprintf("%ds", d/time.Second)
 	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
+	return d.String()
 }
 
 // parseBool reads true or false; forms like 1, yes and on are refused here, since

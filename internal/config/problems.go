@@ -34,6 +34,9 @@ func (p Problem) String() string {
 // Problems is every mistake at once; it is an error.
 type Problems []Problem
 
+// shownProblems is how many of them Error lists: more than anyone makes by mistake.
+const shownProblems = 100
+
 // Error lists the problems, one a line, in the order of their places.
 func (p Problems) Error() string {
 	sorted := slices.Clone(p)
@@ -44,7 +47,11 @@ func (p Problems) Error() string {
 	} else {
 		fmt.Fprintf(&b, "the configuration has %d problems:", len(sorted))
 	}
-	for _, problem := range sorted {
+	for i, problem := range sorted {
+		if i == shownProblems {
+			fmt.Fprintf(&b, "\n- and %d more", len(sorted)-i)
+			break
+		}
 		b.WriteString("\n- " + problem.String())
 	}
 	return b.String()

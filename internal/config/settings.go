@@ -60,7 +60,8 @@ func table() []setting {
 			shown("the branch that is checked out", "name of a branch"),
 		text("ci-workflow", "", "workflow to dispatch on the new branch, since the job's token starts none (wants actions: write)",
 			func(c *Config) *string { return &c.CIWorkflow }, parseWorkflow).shown("none", "file name, like ci.yml"),
-		text("branch-prefix", "ai/issue-", "start of the new branch's name, the issue's number follows", func(c *Config) *string { return &c.Prefix }, parsePrefix),
+		text("branch-prefix", "ai/issue-", "start of the new branch's name, the issue's number follows", func(c *Config) *string { return &c.Prefix }, parsePrefix).
+			shown("ai/issue-", "makes a branch's name with a number after it"),
 		label("queued-label", "ai:queued", "label that asks for a run", func(c *Config) *string { return &c.Queued }),
 		label("running-label", "ai:running", "label while a run works", func(c *Config) *string { return &c.Running }),
 		label("ready-label", "ai:ready", "label when a pull request waits for a person", func(c *Config) *string { return &c.Ready }),
@@ -72,8 +73,10 @@ func table() []setting {
 			shown("of the workflow", "owner/name").fromStep("GITHUB_REPOSITORY"),
 		duration("first-token-timeout", 5*minute, 10*time.Second, 30*minute, "wait for the first token of an answer", func(c *Config) *time.Duration { return &c.FirstToken }),
 		duration("token-timeout", minute, 5*time.Second, 10*minute, "wait for the next token of an answer", func(c *Config) *time.Duration { return &c.BetweenTokens }),
-		text("commit-name", "issuesmith", "author of the commit", func(c *Config) *string { return &c.CommitName }, parseName),
-		text("commit-email", "issuesmith@localhost", "address of the commit's author", func(c *Config) *string { return &c.CommitEmail }, parseEmail),
+		text("commit-name", "issuesmith", "author of the commit", func(c *Config) *string { return &c.CommitName }, parseName).
+			shown("issuesmith", "name without < and >"),
+		text("commit-email", "issuesmith@localhost", "address of the commit's author", func(c *Config) *string { return &c.CommitEmail }, parseEmail).
+			shown("issuesmith@localhost", "address"),
 		boolean("allow-direct", "allow mode: direct", func(c *Config) *bool { return &c.AllowDirect }),
 		boolean("allow-any-database", "allow test databases without \"test\" in their name", func(c *Config) *bool { return &c.AllowAnyDatabase }),
 
