@@ -43,8 +43,8 @@ type Limits struct {
 
 // Progress is told after every step.
 type Progress struct {
-	Step  int    // model calls so far
-	Calls int    // tool calls so far
+	Step  int    // requests so far
+	Calls int    // model calls so far, as in Result
 	Doing string // one line: "bash: go test ./..."
 	Usage transcript.Usage
 }

@@ -43,17 +43,16 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // A conversation is the state of a Run.
 type conversation struct {
 	Options
-	messages  []endpoint.Message // appended to, never changed
-	tools     []endpoint.Tool
-	steer     steer
-	result    Result
-	ended     bool
-	step      int // requests so far, failed ones too
-	toolCalls int
-	edits     int // successful ones
-	idle      int // turns since the last valid call
-	unpriced  int // turns of unknown cost
-	steps     [][]print
+	messages []endpoint.Message // appended to, never changed
+	tools    []endpoint.Tool
+	steer    steer
+	result   Result
+	ended    bool
+	step     int // requests so far, failed ones too
+	edits    int // successful ones
+	idle     int // turns since the last valid call
+	unpriced int // turns of unknown cost
+	steps    [][]print
 }
 
 func (c *conversation) end(r Reason, detail string) {
@@ -152,7 +151,7 @@ func (c *conversation) act(ctx context.Context, turn *endpoint.Turn) error {
 		c.idle = 0
 	}
 	if c.Progress != nil {
-		c.Progress(Progress{Step: c.result.Calls, Calls: c.toolCalls, Doing: c.Tools.Clean(doing), Usage: c.result.Usage})
+		c.Progress(Progress{Step: c.step, Calls: c.result.Calls, Doing: c.Tools.Clean(doing), Usage: c.result.Usage})
 	}
 	switch {
 	case c.ended:
@@ -190,7 +189,6 @@ func (c *conversation) run(ctx context.Context, call transcript.Call, i int, not
 		if err != nil {
 			return nil, c.broken(ctx, call, began, err)
 		}
-		c.toolCalls++
 		if r.Changed {
 			c.edits++
 		}

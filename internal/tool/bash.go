@@ -54,8 +54,8 @@ func (s *Set) bash(ctx context.Context, a bashArguments) (Result, error) {
 	if err := os.MkdirAll(s.bench.Outputs, 0o700); err != nil {
 		return Result{}, fmt.Errorf("making the folder for outputs: %w", err)
 	}
-	name := "output/" + strconv.Itoa(s.outputs+1)
-	file := s.outputFile(s.outputs + 1)
+	file := s.freeOutput()
+	name := "output/" + strconv.Itoa(s.outputs)
 	r, err := s.bench.Sandbox.Run(ctx, sandbox.Command{Script: a.Command, Timeout: timeout, Spill: file})
 	if err != nil {
 		if ended := ctx.Err(); ended != nil {
@@ -67,7 +67,6 @@ func (s *Set) bash(ctx context.Context, a bashArguments) (Result, error) {
 		}
 		return Result{}, errors.Join(fmt.Errorf("running a command: %w", err), root.Close())
 	}
-	s.outputs++
 	if err := s.cleanKept(file); err != nil {
 		return Result{}, err
 	}
@@ -118,6 +117,17 @@ func (s *Set) outcome(r *sandbox.Result, name string, timeout time.Duration) (te
 
 // maxKept is what the sandbox keeps of an output, in bytes.
 const maxKept = 8 << 20
+
+// freeOutput takes the next number whose file does not exist: an earlier attempt has kept its outputs in the same folder.
+func (s *Set) freeOutput() string {
+	for {
+		s.outputs++
+		file := s.outputFile(s.outputs)
+		if _, err := os.Lstat(file); err != nil {
+			return file
+		}
+	}
+}
 
 // outputFile is where output n is kept.
 func (s *Set) outputFile(n int) string {

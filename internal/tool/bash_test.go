@@ -116,11 +116,20 @@ func TestDestroyedWorktreeIsTold(t *testing.T) {
 	}
 }
 
-func TestFullDiskEndsTheRun(t *testing.T) {
+func TestOutputsOfEarlierAttemptsStay(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, nil)
-	must(t, os.Mkdir(s.bench.Outputs, 0o700))
-	must(t, os.Symlink("/dev/full", s.outputFile(1)))
+	call(t, s, "bash", args("command", "echo first"))
+	again := NewSet(s.bench)
+	call(t, again, "bash", args("command", "echo second"))
+	want(t, call(t, again, "read_file", args("path", "output/1")), false, "1\tfirst\n")
+	want(t, call(t, again, "read_file", args("path", "output/2")), false, "1\tsecond\n")
+}
+
+func TestOutputsThatCannotBeKeptEndTheRun(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, nil)
+	must(t, os.WriteFile(s.bench.Outputs, nil, 0o600)) // a file where the folder should be
 	if _, _, err := s.Call(t.Context(), "bash", args("command", "echo hello")); err == nil {
 		t.Error("an output that could not be kept went unnoticed")
 	}

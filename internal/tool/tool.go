@@ -50,7 +50,7 @@ type Definition struct {
 type Set struct {
 	bench   Bench
 	tools   []entry
-	outputs int             // kept so far: output/1 … output/outputs
+	outputs int             // number of the newest kept output
 	seen    map[string]bool // files the model has read or written, which write_file may replace
 }
 
