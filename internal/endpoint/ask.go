@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -26,9 +27,13 @@ const (
 // newHTTP makes a client that keeps to one origin. There is no time limit on a whole request:
 // the clock ends those that fall silent.
 func newHTTP(origin string) *http.Client {
+	var proxy func(*http.Request) (*url.URL, error)
+	if strings.HasPrefix(origin, "https:") { // over plain http a proxy would read the key
+		proxy = http.ProxyFromEnvironment
+	}
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
+			Proxy:                  proxy,
 			DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    30 * time.Second,
 			ForceAttemptHTTP2:      true,

@@ -52,8 +52,10 @@ func (c *conversation) encode(messages []Message, tools []Tool) ([]byte, error) 
 			return nil, fmt.Errorf("encoding message %d: %w", i+1, err)
 		}
 	}
-	whole := append(c.body, c.tail...) //nolint:gocritic // the tail is overwritten by the next message
-	c.body = whole[:len(c.body)]
+	end := len(c.body)
+	c.body = append(c.body, c.tail...)
+	whole := c.body
+	c.body = c.body[:end] // the next message overwrites the tail
 	return whole, nil
 }
 

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -217,7 +214,8 @@ func TestBackoffGrows(t *testing.T) {
 
 func TestClocks(t *testing.T) {
 	t.Parallel()
-	const short = 300 * time.Millisecond
+	// Long enough for a busy machine: what must not run out has a second to spare.
+	const short = 1300 * time.Millisecond
 	half := data(`{"choices":[{"index":0,"delta":{"content":"ha"}}]}`)
 	// slowly sends text n times, each after a quarter of the limit.
 	slowly := func(n int, before, text, after string) http.HandlerFunc {
@@ -239,17 +237,18 @@ func TestClocks(t *testing.T) {
 	role := data(`{"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`)
 	for name, tt := range map[string]struct {
 		handlers []http.HandlerFunc
+		next     bool // the limit is the one between tokens
 		kind     Kind
 		words    string
 	}{
 		"silent at first, twice":           {handlers: []http.HandlerFunc{stall(""), stall(""), says200(good)}},
 		"silent after a role":              {handlers: []http.HandlerFunc{stall(role), says200(good)}},
-		"silent after a token":             {handlers: []http.HandlerFunc{stall(half)}, kind: Idle, words: "token-timeout"},
+		"silent after a token":             {next: true, handlers: []http.HandlerFunc{stall(half)}, kind: Idle, words: "token-timeout"},
 		"comments before the first token":  {handlers: []http.HandlerFunc{slowly(8, "", ": wait\n\n", good)}},
-		"comments between tokens":          {handlers: []http.HandlerFunc{slowly(40, half, ": wait\n\n", good)}, kind: Idle, words: "token-timeout"},
-		"tokens one by one":                {handlers: []http.HandlerFunc{slowly(8, "", half, good)}},
-		"open after an error":              {handlers: []http.HandlerFunc{stall(half + "data: {\"error\":{\"message\":\"boom\"}}\n")}, kind: Server, words: "boom"},
-		"open after the finish, no [DONE]": {handlers: []http.HandlerFunc{stall(strings.TrimSuffix(good, "data: [DONE]\n\n"))}},
+		"comments between tokens":          {next: true, handlers: []http.HandlerFunc{slowly(100, half, ": wait\n\n", good)}, kind: Idle, words: "token-timeout"},
+		"tokens one by one":                {next: true, handlers: []http.HandlerFunc{slowly(8, "", half, good)}},
+		"open after an error":              {next: true, handlers: []http.HandlerFunc{stall(half + "data: {\"error\":{\"message\":\"boom\"}}\n")}, kind: Server, words: "boom"},
+		"open after the finish, no [DONE]": {next: true, handlers: []http.HandlerFunc{stall(strings.TrimSuffix(good, "data: [DONE]\n\n"))}},
 		"open after [DONE]":                {handlers: []http.HandlerFunc{stall(good)}},
 		"no headers":                       {handlers: []http.HandlerFunc{func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, says200(good)}},
 		"an error status without end":      {handlers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400); stall("half of the words")(w, r) }}, kind: Refused, words: "half of the words"},
@@ -257,7 +256,13 @@ func TestClocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := serve(t, tt.handlers...)
-			c := newTestChat(t, srv.URL, func(cfg *config.Config) { cfg.FirstToken, cfg.BetweenTokens = short, short })
+			c := newTestChat(t, srv.URL, func(cfg *config.Config) {
+				if tt.next {
+					cfg.BetweenTokens = short
+				} else {
+					cfg.FirstToken = short
+				}
+			})
 			began := time.Now()
 			turn, err := c.Complete(t.Context(), hello, nil)
 			if took := time.Since(began); took > 20*time.Second {
@@ -340,109 +345,4 @@ func TestCancel(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-// The key goes to the configured origin, in one header, and nowhere else.
-func TestKeyStaysWithItsOrigin(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var leaked []string
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		body, _ := io.ReadAll(r.Body)
-		leaked = append(leaked, fmt.Sprint(r.Method, r.URL, r.Header, string(body)))
-		_, _ = io.WriteString(w, good)
-	}))
-	defer other.Close()
-	for _, code := range []int{301, 302, 303, 307, 308} {
-		srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			if got := r.Header.Get("Authorization"); got != "Bearer "+key {
-				t.Errorf("Authorization %q", got)
-			}
-			r.Header.Del("Authorization")
-			body, _ := io.ReadAll(r.Body)
-			if all := fmt.Sprint(r.URL, r.Header, string(body)); strings.Contains(all, key) {
-				t.Errorf("the key is in %s", all)
-			}
-			http.Redirect(w, r, other.URL+"/v1/chat/completions?"+key, code)
-		})
-		_, err := newTestChat(t, srv.URL, nil).Complete(t.Context(), hello, nil)
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != Refused || e.Status != code || !strings.Contains(e.Message, other.URL) || strings.Contains(err.Error(), key) {
-			t.Errorf("%d: %v", code, err)
-		}
-	}
-	if len(leaked) != 0 {
-		t.Errorf("the other host was asked: %q", leaked)
-	}
-	// The same origin may move a path; the request stays whole.
-	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
-	}, func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); r.URL.Path != "/moved" || r.Method != http.MethodPost || !strings.Contains(string(body), "hello") {
-			t.Errorf("%s %s %s", r.Method, r.URL, body)
-		}
-		_, _ = io.WriteString(w, good)
-	})
-	if _, err := newTestChat(t, srv.URL, nil).Complete(t.Context(), hello, nil); err != nil {
-		t.Error(err)
-	}
-	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
-	}))
-	defer loop.Close()
-	if _, err := newTestChat(t, loop.URL, nil).Complete(t.Context(), hello, nil); err == nil {
-		t.Error("redirected for ever")
-	}
-}
-
-func TestUnreachable(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	c := newTestChat(t, "http://"+address, nil)
-	waits := 0
-	c.tell = func(string, time.Duration) { waits++ }
-	_, err = c.Complete(t.Context(), hello, nil)
-	var e *Error
-	if !errors.As(err, &e) || e.Kind != Connection || waits != maxTries-1 || !strings.Contains(e.Message, "refused") {
-		t.Errorf("got %v after %d waits", err, waits)
-	}
-	// A certificate nobody vouches for does not get better.
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked") }))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.StartTLS()
-	defer srv.Close()
-	_, err = newTestChat(t, srv.URL, nil).Complete(t.Context(), hello, nil)
-	if !errors.As(err, &e) || e.Kind != Refused || !strings.Contains(e.Message, "SSL_CERT_FILE") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Turns of one conversation share a connection.
-func TestConnectionIsKept(t *testing.T) {
-	t.Parallel()
-	var opened atomic.Int32
-	srv := httptest.NewUnstartedServer(says200(good))
-	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	srv.Start()
-	defer srv.Close()
-	c := newTestChat(t, srv.URL, nil)
-	for range 10 {
-		if _, err := c.Complete(t.Context(), hello, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections for ten turns", n)
-	}
 }

@@ -29,7 +29,7 @@ type recorded struct {
 }
 
 func openReplay(file string) (Client, error) {
-	f, err := os.Open(file) //nolint:gosec // the file the person named
+	f, err := os.Open(file) // #nosec G304 -- the file the person named
 	if err != nil {
 		return nil, fmt.Errorf("model replay/%s: %w; name a transcript of a run", file, err)
 	}

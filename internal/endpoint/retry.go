@@ -21,7 +21,7 @@ const (
 // 30 s, half of it at random, so that many runs do not come back at the same moment.
 func backoff(try int) time.Duration {
 	d := min(500*time.Millisecond<<min(try-1, 10), 30*time.Second)
-	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter, no secret
+	return d/2 + rand.N(d/2+1) // #nosec G404 -- jitter, no secret
 }
 
 // wait waits for the next try. It returns at once with false when there is none: the failure is
