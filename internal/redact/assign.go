@@ -115,11 +115,7 @@ var memberOf = sync.OnceValue(func() *regexp.Regexp {
 // a placeholder or prose.
 func (a assignment) secret() bool {
 	v := a.value
-	if Ordinary(v) || strings.ContainsAny(v, "(){}<>|`\\ \t") || strings.IndexByte("$&*/=.%", v[0]) >= 0 ||
-		strings.Contains(v, Mark) || strings.Contains(v, "://") || isPath(v) || isPlaceholder(v) {
-		return false
-	}
-	if !a.quoted && (strings.ContainsAny(v, "[]") || strings.IndexByte("!@#?-+", v[0]) >= 0 || memberOf().MatchString(v)) {
+	if Ordinary(v) || strings.Contains(v, Mark) || a.code() || isPath(v) || isPlaceholder(v) {
 		return false
 	}
 	l := lookAt(strings.TrimRight(v, "?!")) // as after a word of prose
@@ -132,6 +128,16 @@ func (a assignment) secret() bool {
 		return l.groups >= 2 || l.digits >= 4
 	}
 	return true
+}
+
+// code is true for what has the characters of code or of an address in it.
+func (a assignment) code() bool {
+	v := a.value
+	if strings.ContainsAny(v, "(){}<>|`\\ \t") || strings.IndexByte("$&*/=.%", v[0]) >= 0 || strings.Contains(v, "://") {
+		return true
+	}
+	return !a.quoted &&
+		(strings.ContainsAny(v, "[]") || strings.IndexByte("!@#?-+", v[0]) >= 0 || memberOf().MatchString(v))
 }
 
 // environment is true for KEY=value and, in YAML, KEY: value, where a plain word

@@ -23,13 +23,14 @@ func personalSpans(s string) []span {
 		}
 	}
 	// A whole run of the characters that an address may have is judged, so that a
-	// part of a version, a time or a hash is not taken for one.
+	// part of a version, a time or a hash is not taken for one. A run that touches a
+	// mark is such a part.
 	for i := 0; i < len(s); i++ {
 		from := i
 		for i < len(s) && (isAlnum(s[i]) || s[i] == '_' || s[i] == '.' || s[i] == ':') {
 			i++
 		}
-		if a, n := addressIn(s[from:i]); n > 0 {
+		if a, n := addressIn(s[from:i]); n > 0 && !strings.HasSuffix(s[:from], Mark) && !strings.HasPrefix(s[i:], Mark) {
 			spans = append(spans, span{from + a, from + a + n})
 		}
 	}

@@ -74,17 +74,23 @@ func (lw *LineWriter) flush(n int) {
 // lines is the length of the whole lines of s after which no known value and no
 // private key is under way.
 func (k *known) lines(s string) int {
-	limit := strings.LastIndexByte(s, '\n') + 1
-	if i := openKey(s[:limit]); i >= 0 {
-		limit = strings.LastIndexByte(s[:i], '\n') + 1
-	}
-	done := 0
-	k.follow(s[:limit], func(end int, plain, wrapped int32) {
+	var ends []int
+	k.follow(s, func(end int, plain, wrapped int32) {
 		if s[end-1] == '\n' && plain == 0 && (wrapped == 0 || base64Tail(strings.TrimRight(s[:end], "\n")) < wrapFrom) {
-			done = end
+			ends = append(ends, end)
 		}
 	})
-	return done
+	for len(ends) > 0 {
+		last := ends[len(ends)-1]
+		start := openKey(s[:last])
+		if start < 0 {
+			return last
+		}
+		for len(ends) > 0 && ends[len(ends)-1] > start {
+			ends = ends[:len(ends)-1]
+		}
+	}
+	return 0
 }
 
 // within is where a line that is too long to hold can be divided: in no known

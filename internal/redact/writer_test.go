@@ -104,8 +104,8 @@ func TestWriterLongLines(t *testing.T) {
 		"hidden":   "z" + value[:9] + strings.Repeat("\u200b", 40) + value[9:],
 		"prefix":   "aaaaaaaaaa",
 	} {
-		for shift := range 7 {
-			text := strings.Repeat("q", shift*5) + strings.Repeat(unit, 300<<10/len(unit))
+		for shift := range 3 {
+			text := strings.Repeat("q", shift*5) + strings.Repeat(unit, 200<<10/len(unit))
 			var out bytes.Buffer
 			w := r.Writer(&out)
 			for rest := text; rest != ""; {

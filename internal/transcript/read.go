@@ -16,9 +16,11 @@ var errTooLong = fmt.Errorf("longer than %d MiB", maxLine>>20)
 // any other malformed line yields an error with its line number, and reading goes
 // on if the caller does. Lines are capped at 64 MiB. Kinds it does not know are
 // yielded like any other.
-func Read(r io.Reader) iter.Seq2[Event, error] {
+func Read(r io.Reader) iter.Seq2[Event, error] { return read(r, maxLine) }
+
+func read(r io.Reader, limit int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+		lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
 		for number := 1; ; number++ {
 			line, whole, err := lines.next()
 			if err != nil && !errors.Is(err, errTooLong) {
@@ -60,8 +62,9 @@ func parse(line []byte) (Event, error) {
 
 // A lineReader gives lines of any length up to the cap, in one buffer.
 type lineReader struct {
-	r   *bufio.Reader
-	buf []byte
+	r     *bufio.Reader
+	limit int
+	buf   []byte
 }
 
 // next gives the next line, valid until the following call. whole is false for a
@@ -73,7 +76,7 @@ func (l *lineReader) next() (line []byte, whole bool, err error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		some = some || len(part) > 0
-		if len(l.buf)+len(part) > maxLine {
+		if len(l.buf)+len(part) > l.limit {
 			tooLong = true
 		}
 		if !tooLong {

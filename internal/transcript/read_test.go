@@ -33,11 +33,11 @@ func TestRead(t *testing.T) {
 		{"no event", "{}\n", 0, []string{`line 1: no "event"`}},
 		{"bad time", `{"time":"yesterday","event":"note"}` + "\n", 0, []string{"line 1"}},
 		{"blank lines", "\n" + good + "\n \r\n" + good + "\r\n", 2, nil},
-		{"too long", strings.Repeat("x", maxLine+1) + "\n" + good + "\n", 1, []string{"line 1: longer than 64 MiB"}},
-		{"too long and cut", good + "\n" + strings.Repeat("x", maxLine+1), 1, nil},
+		{"too long", strings.Repeat("x", 100<<10) + "\n" + good + "\n", 1, []string{"line 1: longer than 64 MiB"}},
+		{"too long and cut", good + "\n" + strings.Repeat("x", 100<<10), 1, nil},
 	} {
 		events, errs := 0, []string{}
-		for e, err := range Read(strings.NewReader(c.in)) {
+		for e, err := range read(strings.NewReader(c.in), 90<<10) {
 			if err != nil {
 				errs = append(errs, err.Error())
 				continue

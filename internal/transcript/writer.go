@@ -20,6 +20,7 @@ const maxLine = 64 << 20
 type Writer struct {
 	path   string
 	redact *redact.Redactor
+	limit  int // of a line
 
 	mu   sync.Mutex
 	file *os.File // nil once closed
@@ -36,7 +37,7 @@ func Create(path string, r *redact.Redactor) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the transcript: %w", err)
 	}
-	return &Writer{path: path, redact: r, file: file}, nil
+	return &Writer{path: path, redact: r, limit: maxLine, file: file}, nil
 }
 
 // Path is where the record lies; "" for nil.
@@ -83,8 +84,8 @@ func (w *Writer) Write(kind Kind, attempt, step int, data any) error {
 	if err != nil {
 		return fmt.Errorf("record %s: %w", kind, err)
 	}
-	if len(line) > maxLine {
-		return fmt.Errorf("record %s: %d bytes are more than a line may have (%d)", kind, len(line), maxLine)
+	if len(line) > w.limit {
+		return fmt.Errorf("record %s: %d bytes are more than a line may have (%d)", kind, len(line), w.limit)
 	}
 	w.last = now
 	// One call of write(2) for the line: whatever kills the process, what is in the

@@ -194,7 +194,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Writer{path: "/dev/full", redact: redact.New(), file: full}
+	w := &Writer{path: "/dev/full", redact: redact.New(), limit: maxLine, file: full}
 	for range 2 {
 		if err := w.Write(KindNote, 0, 0, Note{Text: "x"}); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("got %v", err)
@@ -208,13 +208,14 @@ func TestFullDisk(t *testing.T) {
 func TestBadDataIsNotKept(t *testing.T) {
 	t.Parallel()
 	w := create(t, redact.New())
+	w.limit = 9000
 	if err := w.Write(KindNote, 0, 0, func() {}); err == nil {
 		t.Error("a function was written")
 	}
 	if err := w.Write(KindNote, 0, 0, json.RawMessage(`{"broken`)); err == nil {
 		t.Error("broken JSON was written")
 	}
-	if err := w.Write(KindNote, 0, 0, Note{Text: strings.Repeat("x", maxLine)}); err == nil {
+	if err := w.Write(KindNote, 0, 0, Note{Text: strings.Repeat("x", 9000)}); err == nil {
 		t.Error("a line over the cap was written")
 	}
 	if err := w.Write(KindNote, 0, 0, Note{Text: "good"}); err != nil {
