@@ -88,6 +88,7 @@ func (r *run) markRunning(ctx context.Context) error {
 	if err := r.setLabel(ctx, c.Running); err != nil {
 		return err
 	}
+	r.marked = true
 	r.task = forge.Approve(r.issue, r.Approval, r.owner(ctx), c.TrustedUsers, r.started)
 	r.tell(ctx)
 	return nil
@@ -111,7 +112,9 @@ func (r *run) setLabel(ctx context.Context, name string) error {
 		}
 	}
 	for _, other := range []string{c.Queued, c.Running, c.Ready, c.Failed} {
-		if other == name {
+		if other == name || other == c.Queued && r.marked {
+			// Once this run has taken the queued label off, it is there only if a person
+			// asks for another run.
 			continue
 		}
 		if err := r.Forge.RemoveLabel(ctx, r.Issue, other); err != nil {
@@ -166,7 +169,7 @@ func (r *run) leftComment() int64 {
 	}
 	mark := commentMark(fmt.Sprintf("%s.%d", r.held.Over.Run, r.held.Over.Attempt))
 	for _, c := range r.issue.Comments {
-		if strings.HasPrefix(c.Body, mark) {
+		if c.Progress() && strings.HasPrefix(c.Body, mark) {
 			return c.ID
 		}
 	}

@@ -85,6 +85,10 @@ func (o *Outcome) fail(class Class, reason string) {
 // close sets the labels, writes the last comment and gives the claim back, in this order: a
 // run killed in between is taken over by the next.
 func (r *run) close(ctx context.Context, o *Outcome) {
+	if o.Status == NothingToDo && !r.marked {
+		r.release(ctx, o) // nothing was touched, and nothing is
+		return
+	}
 	report := r.Redact.Text(r.finalComment(o))
 	o.Report = report
 	if err := r.setLabel(ctx, r.finalLabel(o)); err != nil && !gone(o, err) {
@@ -95,6 +99,10 @@ func (r *run) close(ctx context.Context, o *Outcome) {
 		r.Log.Warnf("writing the last comment: %v", err)
 		o.fail(InfrastructureClass, "writing the last comment: "+err.Error())
 	}
+	r.release(ctx, o)
+}
+
+func (r *run) release(ctx context.Context, o *Outcome) {
 	if err := r.Forge.Release(ctx, r.held); err != nil {
 		r.Log.Warnf("giving the claim back: %v; the next run takes it over", err)
 		o.fail(InfrastructureClass, "giving the claim back: "+err.Error())

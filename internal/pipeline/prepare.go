@@ -29,6 +29,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.open(ctx, r.start.commit); err != nil {
 		return infrastructure("preparing the worktree", err)
 	}
+	if err := r.learnSecrets(ctx); err != nil {
+		return infrastructure("looking for secrets that stand in the repository", err)
+	}
 	if _, err := gate.Setup(ctx, r.sandbox, r.Config.SetupCommands, r.Config.TestTimeout, r.progress); err != nil {
 		return infrastructure("setting up", err)
 	}

@@ -141,6 +141,7 @@ type run struct {
 	held    *forge.Held // claim
 	task    *forge.Task // claim
 	comment int64       // claim: the progress comment
+	marked  bool        // claim: the labels say that this run works
 
 	start start // survey
 
