@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +88,9 @@ func (m *meter) report(b *testing.B) {
 	b.ReportMetric(first, "ms/step<100KB")
 	b.ReportMetric(max(0, last-first)/megabytes, "ms/MB")
 	b.ReportMetric(float64(m.highest)/(1<<20), "MiB-heap")
+	var used syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	b.ReportMetric(float64(used.Maxrss)/(1<<10), "MiB-peak") // of the whole process, the test's server included
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -135,11 +139,11 @@ type benchServer struct {
 func (s *benchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.arrive(int(r.ContentLength)) // the whole of the step but the sending lies behind; that is counted with the next
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	s.arrive(int(r.ContentLength))
 	call := benchCall(s.asked)
 	s.asked++
 	chunk, err := json.Marshal(map[string]any{

@@ -84,11 +84,11 @@ func TestEditFileKeepsTheMode(t *testing.T) {
 func TestEditOfHugeTextsIsCheap(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, map[string]string{
-		"a.txt": strings.Repeat("a", 900_000), "lines.txt": strings.Repeat("} else {\n\n", 90_000), "brace.txt": strings.Repeat("}\n", 400_000),
+		"a.txt": strings.Repeat("a", 300_000), "lines.txt": strings.Repeat("} else {\n\n", 30_000), "brace.txt": strings.Repeat("}\n", 100_000),
 	})
 	began := time.Now()
 	for _, c := range []struct{ file, old string }{
-		{"a.txt", strings.Repeat("a", 400_000)}, {"a.txt", strings.Repeat("a", 400_000) + "b"}, {"lines.txt", strings.Repeat("} else {\n", 10_000)},
+		{"a.txt", strings.Repeat("a", 150_000)}, {"a.txt", strings.Repeat("a", 150_000) + "b"}, {"lines.txt", strings.Repeat("} else {\n", 10_000)},
 		{"brace.txt", strings.Repeat("}\n\n", 50_000)}, {"brace.txt", "{"}, {"lines.txt", "} else  {"},
 	} {
 		want(t, call(t, s, "edit_file", args("path", c.file, "old", c.old, "new", "x")), true, "`old`")

@@ -73,8 +73,8 @@ func TestSearchIsBounded(t *testing.T) {
 func TestSearchIsLinear(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, nil)
-	must(t, os.WriteFile(filepath.Join(s.bench.Tree.Dir(), "a.txt"), []byte(strings.Repeat("a", maxSearched-1)+"\n"), 0o600))
-	must(t, os.WriteFile(filepath.Join(s.bench.Tree.Dir(), "b.txt"), []byte(strings.Repeat("\n", maxSearched)), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.bench.Tree.Dir(), "a.txt"), []byte(strings.Repeat("a", maxSearched/4)+"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.bench.Tree.Dir(), "b.txt"), []byte(strings.Repeat("\n", maxSearched/4)), 0o600))
 	began := time.Now()
 	for _, pattern := range []string{"(a+a+)+b", "(a*)*(a*)*$b", "x[^y]*$", "^$x", "(.*)(.*)(.*)(.*)z", "(a?){50}b"} {
 		want(t, call(t, s, "search", args("pattern", pattern)), false, "no match")
