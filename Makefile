@@ -2,6 +2,7 @@
 .PHONY: test vet lint unit e2e bench fuzz vuln fmt dist
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+ARCHS   ?= amd64 arm64
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 TOOL    := go tool -modfile=$(CURDIR)/.ci/tools/go.mod
 
@@ -23,9 +24,9 @@ fmt:
 # What a release tag carries. The same commit and Go give the same bytes.
 dist:
 	@mkdir -p dist
-	@for arch in amd64 arm64; do \
+	@for arch in $(ARCHS); do \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS= go build -trimpath -buildvcs=false \
 	    -ldflags '-s -w -X issuesmith/internal/app.release=$(VERSION) -X issuesmith/internal/app.commit=$(COMMIT)' \
 	    -o dist/issuesmith-linux-$$arch . || exit 1; \
 	done
-	@cd dist && sha256sum issuesmith-linux-amd64 issuesmith-linux-arm64 > SHA256SUMS && cat SHA256SUMS
+	@cd dist && sha256sum $(ARCHS:%=issuesmith-linux-%) > SHA256SUMS && cat SHA256SUMS

@@ -17,7 +17,7 @@ func documented(holding string) model.Conversation {
 	return model.Conversation{
 		When: model.Holding(holding),
 		Turns: []model.Turn{
-			model.Bash("cat pricing/discount.py"),
+			model.Read("pricing/discount.py"),
 			model.Write("pricing/discount.py", pythonDocumented),
 			model.Submit("Says what rounding half up means."),
 		},

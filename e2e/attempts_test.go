@@ -11,7 +11,7 @@ func TestSecondAttemptRepairs(t *testing.T) {
 	c := open(t, setup{}, wrong(), model.Conversation{
 		When: model.Holding("test_half_up"), // the verdict names the test that failed
 		Turns: []model.Turn{
-			model.Bash("cat pricing/discount.py"),
+			model.Read("pricing/discount.py"),
 			model.Write("pricing/discount.py", pythonSource),
 			model.Submit(summary),
 		},
@@ -34,10 +34,13 @@ func TestSecondAttemptRepairs(t *testing.T) {
 }
 
 func TestNeverRepaired(t *testing.T) {
-	other := wrong()
-	other.Turns[0] = model.Write("pricing/discount.py", strings.Replace(pythonWrong, "- 1\n", "- 2\n", 1))
-	third := wrong()
-	third.Turns[0] = model.Write("pricing/discount.py", strings.Replace(pythonWrong, "- 1\n", "- 3\n", 1))
+	// Each attempt is wrong in a way of its own, or it would end as "no progress".
+	again := func(from, to string) model.Conversation {
+		c := wrong()
+		c.Turns[1] = model.Edit("pricing/discount.py", from, to)
+		return c
+	}
+	other, third := again("// 100 - 1", "// 100 - 2"), again("// 100 - 2", "// 100 - 3")
 	c := open(t, setup{}, wrong(), other, third)
 	issue := c.queue(pythonTitle, pythonBody)
 	run := c.run(0)

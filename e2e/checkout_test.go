@@ -11,8 +11,7 @@ import (
 // path of later steps.
 func TestForeignOutput(t *testing.T) {
 	loud := `printf '::set-env name=PWNED::yes\n::add-path::/pwned\n::set-output name=x::y\n##[set-env name=PWNED]yes\n::stop-commands::e\n::error::planted\n'; echo "PWNED=yes" >> "${GITHUB_ENV:-/dev/null}"; echo /pwned >> "${GITHUB_PATH:-/dev/null}"`
-	talk := repaired()
-	talk.Turns[0] = model.Bash(loud)
+	talk := first(model.Bash(loud), repaired())
 	talk.Turns[0].Text = "::set-env name=PWNED::yes\n::add-path::/pwned"
 	c := open(t, setup{
 		with: map[string]string{
@@ -39,8 +38,7 @@ func TestForeignOutput(t *testing.T) {
 // TestDirtyCheckout: files that lie in the checkout untracked, changed or built are
 // neither seen by the agent nor part of the change, and stay.
 func TestDirtyCheckout(t *testing.T) {
-	talk := repaired()
-	talk.Turns[0] = model.Bash("ls; cat untracked.txt build/out.bin README.md || true")
+	talk := first(model.Bash("ls; cat untracked.txt build/out.bin README.md || true"), repaired())
 	c := open(t, setup{
 		before: "echo planted-untracked > untracked.txt; mkdir -p build; echo planted-built > build/out.bin; echo planted-changed >> README.md",
 		after:  "cat untracked.txt build/out.bin; tail -n 1 README.md; git status --porcelain",
@@ -87,8 +85,7 @@ func TestPullHeadCheckedOut(t *testing.T) {
 // TestPersistedCredentials: the token that checkout leaves in .git/config is out of
 // the worktree, and so are the event file and the runner's variables.
 func TestPersistedCredentials(t *testing.T) {
-	hunt := repaired()
-	hunt.Turns[0] = model.Bash(`env; ls -a; cat .git/config; git config -l; cat "$GITHUB_EVENT_PATH"; echo "${ACTIONS_RUNTIME_TOKEN}${INPUT_TOKEN}${INPUT_MODEL_API_KEY}"; echo "$TEST_PASSWORD" | base64`)
+	hunt := first(model.Bash(`env; ls -a; cat .git/config; git config -l; cat "$GITHUB_EVENT_PATH"; echo "${ACTIONS_RUNTIME_TOKEN}${INPUT_TOKEN}${INPUT_MODEL_API_KEY}"; echo "$TEST_PASSWORD" | base64`), repaired())
 	c := open(t, setup{
 		persist: true,
 		before: `git config --local http.example.extraheader "` + halved(gitCanary) + `"
@@ -103,8 +100,7 @@ grep -c event-canary "$GITHUB_EVENT_PATH"`,
 
 // TestWithoutGit: nothing starts git, so it need not be there.
 func TestWithoutGit(t *testing.T) {
-	talk := repaired()
-	talk.Turns[0] = model.Bash("if command -v git; then echo git-is-there; else echo git-is-not-there; fi")
+	talk := first(model.Bash("if command -v git; then echo git-is-there; else echo git-is-not-there; fi"), repaired())
 	c := open(t, setup{
 		before: `bin="$RUNNER_TEMP/bin"
 mkdir "$bin"

@@ -46,7 +46,7 @@ func TestEndpointDown(t *testing.T) {
 func TestEndpointStumbles(t *testing.T) {
 	never := "touch cut-call-has-run"
 	c := open(t, setup{with: map[string]string{"token-timeout": "5s"}}, model.Conversation{Turns: []model.Turn{
-		model.Bash("cat pricing/discount.py").Failing(
+		look().Failing(
 			model.Status(http.StatusTooManyRequests, "slow down", "Retry-After", "1"),
 			model.Status(http.StatusServiceUnavailable, "starting")),
 		model.Bash("ls").Failing(model.Reset()),

@@ -55,7 +55,7 @@ var ends = []end{
 	},
 	{
 		name: "the gate refuses", script: []model.Conversation{{Turns: []model.Turn{
-			model.Write("pricing/discount.py", pythonSource), model.Write(".gitea/workflows/own.yml", "on: push\n"), model.Write("debug.txt", "x\n"), model.Submit(summary),
+			look(), model.Write("pricing/discount.py", pythonSource), model.Write(".gitea/workflows/own.yml", "on: push\n"), model.Write("debug.txt", "x\n"), model.Submit(summary),
 		}}},
 		setup:  setup{with: map[string]string{"max-attempts": "1"}},
 		labels: []string{"ai:failed"}, status: "failed", exit: 1, comment: []string{"gate", ".gitea/workflows/own.yml", "protected", "debug.txt", "temporary"},

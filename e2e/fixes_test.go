@@ -16,14 +16,6 @@ def discounted(price, percent):
     """Return the price after a discount of percent, the discount rounded half up."""
     return price - (2 * price * percent + 100) // 200
 `
-	// pythonWrong takes one cent off always: right for the issue's example alone.
-	pythonWrong = `"""Prices in cents."""
-
-
-def discounted(price, percent):
-    """Return the price after a discount of percent, the discount rounded half up."""
-    return price - price * percent // 100 - 1
-`
 	pythonTest = `import unittest
 
 from pricing.discount import discounted
@@ -96,20 +88,31 @@ func TestLast(t *testing.T) {
 
 const summary = "The discount is rounded half up now; a test holds it."
 
+// look is the turn that reads what is going to be written.
+func look() model.Turn { return model.Read("pricing/discount.py", "tests/test_discount.py") }
+
+// first puts a turn before a conversation's others.
+func first(t model.Turn, c model.Conversation) model.Conversation {
+	c.Turns = append([]model.Turn{t}, c.Turns...)
+	return c
+}
+
 // repaired is an attempt that solves the Python issue.
 func repaired() model.Conversation {
 	return model.Conversation{Turns: []model.Turn{
-		model.Bash("cat pricing/discount.py"),
+		look(),
 		model.Write("pricing/discount.py", pythonSource),
 		model.Write("tests/test_discount.py", pythonTest),
 		model.Submit(summary),
 	}}
 }
 
-// wrong is an attempt whose repair its own test refutes.
+// wrong is an attempt whose repair, one cent off always, its own test refutes: right for
+// the issue's example alone.
 func wrong() model.Conversation {
 	return model.Conversation{Turns: []model.Turn{
-		model.Write("pricing/discount.py", pythonWrong),
+		look(),
+		model.Edit("pricing/discount.py", "// 100", "// 100 - 1"),
 		model.Write("tests/test_discount.py", pythonTest),
 		model.Submit("Rounded the other way."),
 	}}

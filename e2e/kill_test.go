@@ -91,14 +91,14 @@ func killed(t *testing.T, b boundary) (*scene, int64) {
 	}
 	c := open(t, options)
 	if b.first {
-		first := optional(repaired())
+		talk := optional(repaired())
 		switch {
 		case b.nap == "agent":
-			first.Turns[0] = model.Bash(script)
+			talk = first(model.Bash(script), talk)
 		case b.hook == nil && b.nap == "":
-			first = before(b.turn, c.kill, first)
+			talk = before(b.turn, c.kill, talk)
 		}
-		c.script.Add(first)
+		c.script.Add(talk)
 	}
 	if b.second {
 		c.script.Add(repaired())

@@ -92,7 +92,7 @@ func TestTargets(t *testing.T) {
 	for name, target := range targets {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, setup{template: name}, model.Conversation{Turns: []model.Turn{
-				model.Bash("ls"),
+				model.Read(target.source[0], target.test[0]),
 				model.Write(target.test[0], target.test[1]),
 				model.Bash(tests[name]), // fails: the regression is there
 				model.Write(target.source[0], target.source[1]),

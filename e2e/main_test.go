@@ -100,7 +100,7 @@ func publishAction(ctx context.Context) error {
 		return err
 	}
 	top := filepath.Dir(root)
-	build := exec.CommandContext(ctx, "make", "-s", "-C", top, "dist")
+	build := exec.CommandContext(ctx, "make", "-s", "-C", top, "dist", "ARCHS="+runtime.GOARCH)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("make dist: %w\n%s", err, out)
 	}
@@ -110,6 +110,9 @@ func publishAction(ctx context.Context) error {
 	source := []string{"action.yml", "main.go", "go.mod", "go.sum", "internal"}
 	for name, content := range map[string][]string{"source": source, "issuesmith": append(source, "dist")} {
 		dir := filepath.Join(world.Dir, "action-"+name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
 		for _, f := range content {
 			if err := parts.CopyTree(filepath.Join(top, f), filepath.Join(dir, f)); err != nil {
 				return err

@@ -161,7 +161,8 @@ func (s *Script) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	req, turn, failure, err := s.find(body, key)
 	if err != nil {
-		Status(http.StatusInternalServerError, err.Error())(w, r, Turn{}, nil)
+		// 422 is not tried again; the script's problems tell more.
+		Status(http.StatusUnprocessableEntity, "not in the script")(w, r, Turn{}, nil)
 		return
 	}
 	if turn.Before != nil {

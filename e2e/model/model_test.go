@@ -110,10 +110,10 @@ func TestUnforeseenAndUnused(t *testing.T) {
 		t.Errorf("wrong key: %d", status)
 	}
 	_, _, _ = ask(t, s, "key", user("x")) // seen below
-	if status, _, _ := ask(t, s, "key", user("x")); status != http.StatusInternalServerError {
+	if status, _, _ := ask(t, s, "key", user("x")); status != http.StatusUnprocessableEntity {
 		t.Errorf("a second conversation: %d", status)
 	}
-	if status, _, _ := ask(t, s, "key", user("x"), called("other0001")); status != http.StatusInternalServerError {
+	if status, _, _ := ask(t, s, "key", user("x"), called("other0001")); status != http.StatusUnprocessableEntity {
 		t.Errorf("a foreign turn: %d", status)
 	}
 	if p := s.Problems(); len(p) != 3 || !strings.Contains(p[2], "turn 1 was asked for 0 times") {

@@ -62,6 +62,21 @@ func Bash(command string) Turn {
 	return Turn{Calls: []Call{{Name: "bash", Args: map[string]any{"command": command}}}}
 }
 
+// Read is a turn that reads files, all in one go: what exists must be read before it
+// may be written.
+func Read(paths ...string) Turn {
+	var t Turn
+	for _, p := range paths {
+		t.Calls = append(t.Calls, Call{Name: "read_file", Args: map[string]any{"path": p}})
+	}
+	return t
+}
+
+// Edit is a turn that replaces a text that stands once in a file.
+func Edit(path, old, with string) Turn {
+	return Turn{Calls: []Call{{Name: "edit_file", Args: map[string]any{"path": path, "edits": []any{map[string]any{"old": old, "new": with}}}}}}
+}
+
 // Write is a turn that writes one file.
 func Write(path, content string) Turn {
 	return Turn{Calls: []Call{{Name: "write_file", Args: map[string]any{"path": path, "content": content}}}}

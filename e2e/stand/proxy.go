@@ -87,7 +87,9 @@ func newProxy(target string) (*Proxy, error) {
 			r.SetXForwarded()
 		},
 		FlushInterval: -1,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+		// Until Gitea listens, and after it was stopped: who asked is told, the log need not be.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		Transport:    &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(l) }() // ends by Close
