@@ -42,6 +42,10 @@ func (t *Tree) change(ctx context.Context) (*Change, error) {
 			return nil, err
 		}
 		d := &found.differences[i]
+		if d.first != nil && d.now.same(&d.first.state) {
+			continue // permission bits alone: git has no place for them, Restore puts them back
+		}
+		d.now.perm &= 0o777
 		c.states[d.path] = d.now
 		if d.inside != "" {
 			if !submodules[d.inside] {
@@ -80,8 +84,6 @@ func (t *Tree) file(d *difference) (File, bool, error) {
 	gone := d.now.kind == KindNone
 	switch {
 	case d.first != nil && d.first.base == nil: // setup's, not the agent's
-		return File{}, false, nil
-	case d.first != nil && d.now.same(&d.first.state):
 		return File{}, false, nil
 	case d.first == nil && gone:
 		return File{}, false, nil

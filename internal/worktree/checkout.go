@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,10 @@ func (r *Repository) Checkout(ctx context.Context, commit, dir string, o Options
 }
 
 func (r *Repository) checkout(ctx context.Context, commit, dir string, o Options) (*Tree, error) {
+	dir, err := filepath.Abs(dir) // commands run in it, whatever the current folder is
+	if err != nil {
+		return nil, err
+	}
 	c, err := r.commit(commit)
 	if err != nil {
 		return nil, err
@@ -201,6 +206,9 @@ func (t *Tree) writeFiles(ctx context.Context, folder string, files []baseFile) 
 // writeFile writes one file of the base commit and remembers its identity. It says
 // whether the file is an LFS pointer.
 func (t *Tree) writeFile(dir int, f *baseFile) (pointer bool, err error) {
+	if f.kind() == KindSymlink {
+		return false, t.writeLink(dir, f)
+	}
 	encoded, err := t.repo.object(plumbing.BlobObject, f.hash)
 	if err != nil {
 		return false, err
@@ -210,18 +218,6 @@ func (t *Tree) writeFile(dir int, f *baseFile) (pointer bool, err error) {
 		return false, err
 	}
 	defer func() { _ = reader.Close() }()
-	if f.kind() == KindSymlink {
-		target, err := io.ReadAll(io.LimitReader(reader, maxPath+1))
-		if err != nil {
-			return false, err
-		}
-		if err := t.linkAt(dir, f.name, target); err != nil {
-			return false, err
-		}
-		st, err := lstatAt(dir, f.name)
-		f.written = identityOf(&st)
-		return false, err
-	}
 	head := make([]byte, min(encoded.Size(), 1024))
 	if _, err := io.ReadFull(reader, head); err != nil {
 		return false, err
@@ -230,6 +226,19 @@ func (t *Tree) writeFile(dir int, f *baseFile) (pointer bool, err error) {
 	st, err := t.createAt(dir, f.name, content, permOf(f.kind()))
 	f.written = identityOf(&st)
 	return encoded.Size() <= 1024 && bytes.HasPrefix(head, lfsPointer), err
+}
+
+func (t *Tree) writeLink(dir int, f *baseFile) error {
+	target, err := t.repo.blob(f.hash, unix.PathMax-1)
+	if err != nil {
+		return err
+	}
+	if err := t.linkAt(dir, f.name, target); err != nil {
+		return err
+	}
+	st, err := lstatAt(dir, f.name)
+	f.written = identityOf(&st)
+	return err
 }
 
 func permOf(k Kind) uint32 {

@@ -104,7 +104,7 @@ func (c *comparison) visit(w *worker, at task) error {
 			}
 			nextEntry = i + 1
 			e := &f.entries[i]
-			if kind == unix.DT_DIR && e.kind != KindRepository && e.kind != KindOther {
+			if kind == unix.DT_DIR && e.kind != KindRepository && !e.isDeepFolder() {
 				return c.fresh(w, dir, f, e.name, kind) // a file became a folder
 			}
 			seen[i] = true

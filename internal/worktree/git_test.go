@@ -140,11 +140,12 @@ func summary(c *Change) []string {
 // gitTree is the tree hash git computes for a worktree on top of the repository's base.
 func gitTree(t testing.TB, tree *Tree) string {
 	t.Helper()
-	index := filepath.Join(t.TempDir(), "index")
+	index, objects := filepath.Join(t.TempDir(), "index"), t.TempDir() // the checkout stays as it is
 	run := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"--git-dir=" + tree.repo.layout.gitDir, "--work-tree=" + tree.dir}, args...)...)
 		cmd.Dir = tree.dir
-		cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+index, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+		cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+index, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+filepath.Join(tree.repo.layout.commonDir, "objects"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)

@@ -3,6 +3,7 @@ package worktree
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,8 @@ import (
 )
 
 const (
+	// userName goes with the token; Gitea and its relatives look at the token alone.
+	userName = "issuesmith"
 	// maxFetch bounds in bytes what one fetch keeps in memory, compressed.
 	maxFetch = 1 << 30
 	// raceTries is how often a push is repeated that was refused with the words of a race
@@ -70,7 +73,7 @@ func (r *httpRemote) login() (*transport.Endpoint, transport.AuthMethod, error) 
 	if r.token == "" {
 		return endpoint, nil, nil
 	}
-	return endpoint, &githttp.BasicAuth{Username: "issuesmith", Password: r.token}, nil
+	return endpoint, &githttp.BasicAuth{Username: userName, Password: r.token}, nil
 }
 
 // explain types refusals and takes the token out of what go-git and the server say.
@@ -90,7 +93,8 @@ func (r *httpRemote) explain(op string, err error) error {
 
 func (r *httpRemote) scrub(text string) string {
 	if r.token != "" {
-		text = strings.NewReplacer(r.token, "***", url.QueryEscape(r.token), "***", url.PathEscape(r.token), "***").Replace(text)
+		header := base64.StdEncoding.EncodeToString([]byte(userName + ":" + r.token))
+		text = strings.NewReplacer(r.token, "***", url.QueryEscape(r.token), "***", url.PathEscape(r.token), "***", header, "***").Replace(text)
 	}
 	return text
 }

@@ -79,6 +79,9 @@ type entry struct {
 	racy  bool
 }
 
+// isDeepFolder says that the entry stands for a folder that is not looked into.
+func (e *entry) isDeepFolder() bool { return e.kind == KindOther && e.id.mode == 0 }
+
 // A folder is one folder of the first snapshot, its names in the order the file system
 // lists them: the next listing of an unchanged folder is the same.
 type folder struct {
