@@ -56,8 +56,8 @@ func TestAConversation(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	dollar := func(command string) reply {
-		r := bash(command)
+	dollar := func(path string) reply {
+		r := look(path)
 		r.usage = transcript.Usage{Cost: 1, CostKnown: true}
 		return r
 	}
@@ -69,13 +69,13 @@ func TestLimits(t *testing.T) {
 		calls   int
 		detail  string
 	}{
-		"steps":            {func() Limits { return Limits{Steps: 2} }, []reply{bash("echo 1"), bash("echo 2"), bash("echo 3")}, StepLimit, 2, "2 of 2 model calls used"},
-		"cost":             {func() Limits { return Limits{Cost: 1.5} }, []reply{dollar("echo 1"), dollar("echo 2"), dollar("echo 3")}, CostLimit, 2, "2.0000 of 1.5000 USD"},
+		"steps":            {func() Limits { return Limits{Steps: 2} }, []reply{look("1"), look("2"), look("3")}, StepLimit, 2, "2 of 2 model calls used"},
+		"cost":             {func() Limits { return Limits{Cost: 1.5} }, []reply{dollar("1"), dollar("2"), dollar("3")}, CostLimit, 2, "2.0000 of 1.5000 USD"},
 		"time is over":     {func() Limits { return Limits{Deadline: time.Now().Add(-1)} }, nil, TimeLimit, 0, "agent-timeout reached"},
-		"while it asks":    {func() Limits { return Limits{Deadline: soon(), DeadlineIs: "agent-timeout"} }, []reply{bash("echo 1"), {wait: true}}, TimeLimit, 1, "agent-timeout reached after 1"},
+		"while it asks":    {func() Limits { return Limits{Deadline: soon(), DeadlineIs: "agent-timeout"} }, []reply{look("1"), {wait: true}}, TimeLimit, 1, "agent-timeout reached after 1"},
 		"while it acts":    {func() Limits { return Limits{Deadline: soon(), DeadlineIs: "run-timeout"} }, []reply{bash("sleep 60")}, RunLimit, 1, "run-timeout reached"},
-		"cost not known":   {func() Limits { return Limits{Cost: 1, Steps: 1} }, []reply{bash("echo 1")}, StepLimit, 1, "1 of 1 model calls used; the cost of 1 model calls is not known"},
-		"no limits at all": {func() Limits { return Limits{} }, []reply{bash("echo 1"), do("submit", submission)}, Submitted, 2, "submitted after 2 model calls"},
+		"cost not known":   {func() Limits { return Limits{Cost: 1, Steps: 1} }, []reply{look("1")}, StepLimit, 1, "1 of 1 model calls used; the cost of 1 model calls is not known"},
+		"no limits at all": {func() Limits { return Limits{} }, []reply{look("1"), do("submit", submission)}, Submitted, 2, "submitted after 2 model calls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +107,7 @@ func TestLimits(t *testing.T) {
 
 func TestCancelIsAnError(t *testing.T) {
 	t.Parallel()
-	for name, replies := range map[string][]reply{"asking": {bash("true"), {wait: true}}, "acting": {bash("true"), bash("sleep 60")}} {
+	for name, replies := range map[string][]reply{"asking": {look("1"), {wait: true}}, "acting": {look("1"), bash("sleep 60")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, replies...)
@@ -136,15 +136,15 @@ func TestTurnsWithoutAValidCall(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// A valid call beside a malformed one counts.
-	mixed := do("bash", `{"cmd"`, "bash", `{"command":"date +%N"}`, "bash", `[]`)
+	mixed := do("bash", `{"cmd"`, "read_file", `{"path":"a.txt"}`, "bash", `[]`)
 	f = newFixture(t, mixed, mixed, mixed, mixed, do("submit", submission))
 	f.run(Submitted)
 }
 
 func TestNoProgress(t *testing.T) {
 	t.Parallel()
-	same := bash("echo same")
-	other := func(i int) reply { return bash(fmt.Sprint("echo ", i)) }
+	same := look("missing.txt")
+	other := func(i int) reply { return look(fmt.Sprintf("missing%d.txt", i)) }
 	edit := func(i int) reply {
 		return do("edit_file", fmt.Sprintf(`{"path":"a.txt","edits":[{"old":"one%s","new":"one%s"}]}`, strings.Repeat("x", i), strings.Repeat("x", i+1)))
 	}
@@ -188,7 +188,7 @@ func TestCallsOfATurnRunInOrder(t *testing.T) {
 
 	many := reply{}
 	for i := range 100 {
-		many.calls = append(many.calls, do("bash", fmt.Sprintf(`{"command":"echo %d >> log"}`, i)).calls...)
+		many.calls = append(many.calls, look(fmt.Sprintf("missing%d.txt", i)).calls...)
 	}
 	f = newFixture(t, many, do("submit", submission))
 	f.run(Submitted)
@@ -232,7 +232,7 @@ func TestBudgetIsToldInPassing(t *testing.T) {
 	t.Parallel()
 	var replies []reply
 	for i := range 9 {
-		replies = append(replies, do("bash", fmt.Sprintf(`{"command":"echo %d"}`, i), "bash", fmt.Sprintf(`{"command":"echo again %d"}`, i)))
+		replies = append(replies, do("read_file", fmt.Sprintf(`{"path":"f%d"}`, i), "search", fmt.Sprintf(`{"pattern":"f%d"}`, i)))
 	}
 	replies[4] = reply{text: "No call.", finish: "stop"}
 	f := newFixture(t, append(replies, do("submit", submission))...)

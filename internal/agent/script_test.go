@@ -127,6 +127,9 @@ func fields(pairs ...string) string {
 
 func bash(command string) reply { return do("bash", fields("command", command)) }
 
+// look is a turn that costs no process; each path gives its own answer.
+func look(path string) reply { return do("read_file", fields("path", path)) }
+
 const submission = `{"summary":"done","tests_run":["go test: ok"]}`
 
 // A fixture is one conversation: real tools over a real worktree, a real transcript, a scripted model.

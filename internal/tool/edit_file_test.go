@@ -88,8 +88,12 @@ func TestEditOfHugeTextsIsCheap(t *testing.T) {
 	})
 	began := time.Now()
 	for _, c := range []struct{ file, old string }{
-		{"a.txt", strings.Repeat("a", 150_000)}, {"a.txt", strings.Repeat("a", 150_000) + "b"}, {"lines.txt", strings.Repeat("} else {\n", 10_000)},
-		{"brace.txt", strings.Repeat("}\n\n", 50_000)}, {"brace.txt", "{"}, {"lines.txt", "} else  {"},
+		{"a.txt", strings.Repeat("a", 150_000)},
+		{"a.txt", strings.Repeat("a", 150_000) + "b"},
+		{"lines.txt", strings.Repeat("} else {\n", 10_000)},
+		{"brace.txt", strings.Repeat("}\n\n", 50_000)},
+		{"brace.txt", "{"},
+		{"lines.txt", "} else  {"},
 	} {
 		want(t, call(t, s, "edit_file", args("path", c.file, "old", c.old, "new", "x")), true, "`old`")
 	}
