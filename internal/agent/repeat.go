@@ -11,7 +11,7 @@ import (
 
 const (
 	repeatWindow = 10 // steps that are looked at
-	repeatLimit  = 5  // times the same call may give the same result in them, less one
+	repeatLimit  = 5  // times the same call gives the same result in them, at which the attempt ends
 )
 
 // A print stands for a call with its result.
