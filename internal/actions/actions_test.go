@@ -147,7 +147,7 @@ func TestWatchParent(t *testing.T) {
 	}
 	// The shell is the parent; it ends as soon as the child watches it.
 	script := `"$0" & while [ ! -e "$ORPHAN_MARK.watching" ]; do sleep 0.05; done`
-	cmd := exec.Command("sh", "-c", script, self) //nolint:gosec // the test's own binary
+	cmd := exec.Command("sh", "-c", script, self)
 	cmd.Env = append(os.Environ(), "ORPHAN_MARK="+mark)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

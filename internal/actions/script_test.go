@@ -62,7 +62,7 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) mkdir(dir string) {
 	p.t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the tool cache is
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -81,7 +81,7 @@ func (p *place) write(path, text string, mode os.FileMode) {
 // run starts the script as runners do and returns what it printed and its exit code.
 func (p *place) run(env ...string) (string, int) {
 	p.t.Helper()
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", p.script) //nolint:gosec // the action's own script
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", p.script)
 	cmd.Env = append(p.env, env...)
 	cmd.Dir = p.temp
 	out, err := cmd.CombinedOutput()
@@ -201,7 +201,7 @@ func (p *place) withGo() {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		p.t.Fatal(err)
 	}
-	cache, err := exec.Command(path, "env", "GOCACHE").Output() //nolint:gosec // the test's own Go
+	cache, err := exec.Command(path, "env", "GOCACHE").Output()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -252,13 +252,13 @@ func TestScriptBuilds(t *testing.T) {
 	expect(t, out, code, 7, "!building", "program built got run")
 
 	// Anyone may write to it: not taken, not put there.
-	if err := os.Chmod(found[0], 0o777); err != nil { //nolint:gosec // that is the case
+	if err := os.Chmod(found[0], 0o777); err != nil {
 		t.Fatal(err)
 	}
 	out, code = p.run()
 	expect(t, out, code, 7, "building", "program built got run")
 	p.write(found[0], program, 0o755)
-	if err := os.Chmod(filepath.Dir(found[0]), 0o777); err != nil { //nolint:gosec // that is the case
+	if err := os.Chmod(filepath.Dir(found[0]), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	out, code = p.run()

@@ -55,7 +55,7 @@ func stoppable(parent context.Context) (context.Context, context.CancelFunc) {
 
 // run executes one command line.
 func (p *program) run(ctx context.Context, args []string) ExitCode {
-	root := p.newRoot()
+	root := p.newRoot() //nolint:contextcheck // cobra hands ctx to the commands
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

@@ -49,7 +49,7 @@ func (p *program) runDemo(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	defer answers.Close()
+	defer func() { _ = answers.Close() }() // only read
 	client, err := endpoint.NewReplay(answers, "demo")
 	if err != nil {
 		return err

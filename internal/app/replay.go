@@ -40,7 +40,7 @@ func (p *program) runReplay(ctx context.Context, q request, file string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	if q.client, err = endpoint.NewReplay(f, file); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func recordedRun(file string) (*transcript.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	for event, err := range transcript.Read(f) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)

@@ -130,7 +130,7 @@ func (b *bench) event() (*actions.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	return actions.ParseEvent(b.step.EventName, f)
 }
 

@@ -16,7 +16,7 @@ func (p *program) newShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer f.Close()
+			defer func() { _ = f.Close() }() // only read
 			return transcript.Show(p.stdout, f)
 		},
 	}

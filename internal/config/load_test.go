@@ -18,7 +18,7 @@ func step(more ...string) map[string]string {
 		"GITHUB_SERVER_URL": "https://gitea.example.test", "GITHUB_REPOSITORY": "owner/demo",
 		"INPUT_TOKEN": token, "INPUT_MODEL-API-KEY": "key-0123456789abcdef", "INPUT_TEST-COMMANDS": "go test ./...",
 	}
-	for i := 0; i < len(more); i += 2 {
+	for i := 0; i+1 < len(more); i += 2 {
 		env[more[i]] = more[i+1]
 	}
 	return env

@@ -89,10 +89,10 @@ func privateHost(host string) bool {
 
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
-	switch {
-	case u.Scheme == "https":
+	switch u.Scheme {
+	case "https":
 		host = strings.TrimSuffix(host, ":443")
-	case u.Scheme == "http":
+	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	}
 	return u.Scheme + "://" + host

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// ErrBusy: another run holds the claim and is alive.
+// ErrBusy says that another run holds the claim and is alive.
 var ErrBusy = errors.New("another run works on this issue")
 
-// ErrNotFound: the issue (or what was asked for) does not exist, or the token may not see it.
+// ErrNotFound says that the issue (or what was asked for) does not exist, or the token may not see it.
 var ErrNotFound = errors.New("not found")
 
-// ErrToken: the forge does not take the token (any more).
+// ErrToken says that the forge does not take the token (any more).
 var ErrToken = errors.New("the forge does not take the token: it is wrong, or it has died with its job (a job's token ends with the job); give a living one as `token`")
 
 // Marker starts the body of every comment of ours; people do not see it. The comment goes on

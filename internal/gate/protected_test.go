@@ -30,10 +30,14 @@ func TestProtectedRule(t *testing.T) {
 		{name: "run time data", script: `echo x >> storage/data.txt; echo x > bootstrap/cache/services.php`, want: "protected bootstrap/cache/services.php\nprotected storage/data.txt"},
 		{name: "storage elsewhere is free", script: `echo '// x' >> internal/storage/s.go; mkdir -p app/vendor app/docker; echo x > app/vendor/a.php; echo x > app/docker/a.php`},
 		{name: "manifest and lock file", script: `echo '{"a":1}' > package.json; echo x >> composer.lock`, want: "protected composer.lock\nprotected package.json"},
-		{name: "lock files of many", script: `cd app; for f in yarn.lock pnpm-lock.yaml Cargo.lock go.sum poetry.lock uv.lock Gemfile.lock Pipfile.lock bun.lockb gradle.lockfile; do echo x > $f; done`,
-			want: "protected app/Cargo.lock\nprotected app/Gemfile.lock\nprotected app/Pipfile.lock\nprotected app/bun.lockb\nprotected app/go.sum\nprotected app/gradle.lockfile\nprotected app/pnpm-lock.yaml\nprotected app/poetry.lock\nprotected app/uv.lock\nprotected app/yarn.lock"},
-		{name: "manifests of many", script: `cd app; for f in go.mod Cargo.toml pyproject.toml requirements-dev.txt pom.xml build.gradle.kts a.csproj a.gemspec; do echo x > $f; done`,
-			want: "protected app/Cargo.toml\nprotected app/a.csproj\nprotected app/a.gemspec\nprotected app/build.gradle.kts\nprotected app/go.mod\nprotected app/pom.xml\nprotected app/pyproject.toml\nprotected app/requirements-dev.txt"},
+		{
+			name: "lock files of many", script: `cd app; for f in yarn.lock pnpm-lock.yaml Cargo.lock go.sum poetry.lock uv.lock Gemfile.lock Pipfile.lock bun.lockb gradle.lockfile; do echo x > $f; done`,
+			want: "protected app/Cargo.lock\nprotected app/Gemfile.lock\nprotected app/Pipfile.lock\nprotected app/bun.lockb\nprotected app/go.sum\nprotected app/gradle.lockfile\nprotected app/pnpm-lock.yaml\nprotected app/poetry.lock\nprotected app/uv.lock\nprotected app/yarn.lock",
+		},
+		{
+			name: "manifests of many", script: `cd app; for f in go.mod Cargo.toml pyproject.toml requirements-dev.txt pom.xml build.gradle.kts a.csproj a.gemspec; do echo x > $f; done`,
+			want: "protected app/Cargo.toml\nprotected app/a.csproj\nprotected app/a.gemspec\nprotected app/build.gradle.kts\nprotected app/go.mod\nprotected app/pom.xml\nprotected app/pyproject.toml\nprotected app/requirements-dev.txt",
+		},
 		{name: "guidance for agents", script: `echo x >> AGENTS.md; echo x > app/claude.md`, want: "protected AGENTS.md\nprotected app/claude.md"},
 		{name: "deleted", script: `rm package.json`, want: "protected package.json"},
 		{name: "renamed", script: `mv package.json app/manifest.json`, want: "protected package.json"},
@@ -62,9 +66,11 @@ func TestDirectMode(t *testing.T) {
 		{name: "listed", rules: direct("app/**")},
 		{name: "nothing listed", rules: direct(), want: "application\nprotected app/Invoice.php"},
 		{name: "one beside the list", script: `echo x >> docs/guide.md`, rules: direct("app/**"), want: "protected docs/guide.md"},
-		{name: "never without a review", rules: direct("**"), script: `mkdir -p app/routes app/Http/Middleware db/migrations app/config
+		{
+			name: "never without a review", rules: direct("**"), script: `mkdir -p app/routes app/Http/Middleware db/migrations app/config
 			echo x > app/routes/web.php; echo x > app/Http/Middleware/Trim.php; echo x > db/migrations/1_a.php; echo x > app/AuthController.php; echo x > app/config/database.php; echo x > app/author.php`,
-			want: "protected app/AuthController.php\nprotected app/Http/Middleware/Trim.php\nprotected app/config/database.php\nprotected app/routes/web.php\nprotected db/migrations/1_a.php"},
+			want: "protected app/AuthController.php\nprotected app/Http/Middleware/Trim.php\nprotected app/config/database.php\nprotected app/routes/web.php\nprotected db/migrations/1_a.php",
+		},
 		{name: "lists do not open what is built in", script: `echo x > .env`, rules: direct("**"), want: "protected .env"},
 	} {
 		c.run(t)

@@ -16,8 +16,10 @@ func TestPutBack(t *testing.T) {
 		after        string   // findings of the next verdict
 		diff         string   // in the discarded diff
 	}{
-		{name: "one of each", script: `echo '{"a":1}' > package.json; echo 'a' > 'app/aux.php'; ln -s /etc/passwd evil; echo x > x.tmp`,
-			want: []string{"app/aux.php", "evil", "package.json", "x.tmp"}, diff: `+{"a":1}`},
+		{
+			name: "one of each", script: `echo '{"a":1}' > package.json; echo 'a' > 'app/aux.php'; ln -s /etc/passwd evil; echo x > x.tmp`,
+			want: []string{"app/aux.php", "evil", "package.json", "x.tmp"}, diff: `+{"a":1}`,
+		},
 		{name: "findings that the model repairs", script: `printf ' \tx\n' > app/new.php`, after: "whitespace app/new.php:1"},
 		{name: "deleted file comes back", script: `rm -r vendor`, want: []string{"vendor/lib/x.php"}, diff: "deleted file"},
 		{name: "renamed file", script: `mv package.json app/p.json`, want: []string{"package.json"}},

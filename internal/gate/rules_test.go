@@ -31,8 +31,10 @@ func TestLimitsRule(t *testing.T) {
 		{name: "one line more", script: "seq 10 > app/b.php", rules: limit(12, 10), want: "limits"},
 		{name: "removed lines count", script: "rm app/total.go", rules: limit(12, 5), want: "limits"},
 		{name: "no limit", script: "seq 2000 > app/b.php", rules: limit(0, 0)},
-		{name: "files put back do not count", script: "mkdir node_modules; for i in 1 2 3 4; do echo > node_modules/$i.js; done", rules: limit(2, 3),
-			want: "protected node_modules/1.js\nprotected node_modules/2.js\nprotected node_modules/3.js\nprotected node_modules/4.js"},
+		{
+			name: "files put back do not count", script: "mkdir node_modules; for i in 1 2 3 4; do echo > node_modules/$i.js; done", rules: limit(2, 3),
+			want: "protected node_modules/1.js\nprotected node_modules/2.js\nprotected node_modules/3.js\nprotected node_modules/4.js",
+		},
 	} {
 		c.run(t)
 	}
@@ -41,11 +43,15 @@ func TestLimitsRule(t *testing.T) {
 func TestTemporaryRule(t *testing.T) {
 	t.Parallel()
 	for _, c := range []policyCase{
-		{name: "backups", script: `cd app; for f in a.bak a.backup a.orig a.rej a.temp a.TMP a~; do echo x > $f; done`,
-			want: "temporary app/a.TMP\ntemporary app/a.backup\ntemporary app/a.bak\ntemporary app/a.orig\ntemporary app/a.rej\ntemporary app/a.temp\ntemporary app/a~"},
+		{
+			name: "backups", script: `cd app; for f in a.bak a.backup a.orig a.rej a.temp a.TMP a~; do echo x > $f; done`,
+			want: "temporary app/a.TMP\ntemporary app/a.backup\ntemporary app/a.bak\ntemporary app/a.orig\ntemporary app/a.rej\ntemporary app/a.temp\ntemporary app/a~",
+		},
 		{name: "scratch", script: `echo x > debug.php; echo x > app/scratch.py; echo x > test_debug.go`, want: "temporary app/scratch.py\ntemporary debug.php\ntemporary test_debug.go"},
-		{name: "editors and systems", script: `mkdir .idea .vscode; echo x > .idea/a.xml; echo x > .vscode/settings.json; echo x > .DS_Store; echo x > Thumbs.db; echo x > '.#a'; echo x > '#a#'; echo x > .a.swp`,
-			want: "temporary #a#\ntemporary .#a\ntemporary .DS_Store\ntemporary .a.swp\ntemporary .idea/a.xml\ntemporary .vscode/settings.json\ntemporary Thumbs.db"},
+		{
+			name: "editors and systems", script: `mkdir .idea .vscode; echo x > .idea/a.xml; echo x > .vscode/settings.json; echo x > .DS_Store; echo x > Thumbs.db; echo x > '.#a'; echo x > '#a#'; echo x > .a.swp`,
+			want: "temporary #a#\ntemporary .#a\ntemporary .DS_Store\ntemporary .a.swp\ntemporary .idea/a.xml\ntemporary .vscode/settings.json\ntemporary Thumbs.db",
+		},
 		{name: "there already", script: `echo y >> app/old.bak`},
 		{name: "deleted", script: `rm app/old.bak`},
 		{name: "similar names", script: `cd app; for f in debugger.php scratchpad.php template.php tmp.php mydebug.php; do echo x > $f; done`},

@@ -27,10 +27,14 @@ func TestWhitespaceRule(t *testing.T) {
 		{name: "blank line at the end was there", script: `sed -i 's/1/2/' app/blank_end.py`},
 		{name: "one more blank line at the end", script: `echo >> app/blank_end.py`, want: "whitespace app/blank_end.py:3"},
 		{name: "no line end at the end", script: `printf 'a\nb' > app/new.php`},
-		{name: "conflict", script: `printf '<<<<<<< ours\na\n||||||| base\nb\n=======\nc\n>>>>>>> theirs\n' > app/new.php`,
-			want: "whitespace app/new.php:1\nwhitespace app/new.php:3\nwhitespace app/new.php:5\nwhitespace app/new.php:7"},
-		{name: "conflict with carriage returns", script: `printf '<<<<<<< ours\r\na\r\n=======\r\n>>>>>>> theirs\r\n' > app/new.php`,
-			want: "whitespace app/new.php:1\nwhitespace app/new.php:3\nwhitespace app/new.php:4"},
+		{
+			name: "conflict", script: `printf '<<<<<<< ours\na\n||||||| base\nb\n=======\nc\n>>>>>>> theirs\n' > app/new.php`,
+			want: "whitespace app/new.php:1\nwhitespace app/new.php:3\nwhitespace app/new.php:5\nwhitespace app/new.php:7",
+		},
+		{
+			name: "conflict with carriage returns", script: `printf '<<<<<<< ours\r\na\r\n=======\r\n>>>>>>> theirs\r\n' > app/new.php`,
+			want: "whitespace app/new.php:1\nwhitespace app/new.php:3\nwhitespace app/new.php:4",
+		},
 		{name: "heading underlined", script: `printf 'Heading\n=======\n' > docs/new.rst`},
 		{name: "arrows and shifts", script: `printf '<<<<<<<x\n>>>>>>\n  <<<<<<< a\n' > app/new.php`},
 		{name: "file deleted", script: `rm app/blank_end.py`},
@@ -46,8 +50,10 @@ var checkLine = regexp.MustCompile(`(?m)^([^:\n+]+):(\d+): (.+)$`)
 func TestWhitespaceAsGit(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"", "a", " ", "\t", " \t", "\t ", " a", "\ta", " \ta", "\t a", "a ", "a\t", "\r", "a\r", " \r", "\r\r", "\t\r\r",
-		"<<<<<<< x", ">>>>>>> y", "||||||| z", "<<<<<<<", "<<<<<<< ", ">>>>>>>x", "<<<<<<<<", "b", "c", "d"}
+	pieces := []string{
+		"", "a", " ", "\t", " \t", "\t ", " a", "\ta", " \ta", "\t a", "a ", "a\t", "\r", "a\r", " \r", "\r\r", "\t\r\r",
+		"<<<<<<< x", ">>>>>>> y", "||||||| z", "<<<<<<<", "<<<<<<< ", ">>>>>>>x", "<<<<<<<<", "b", "c", "d",
+	}
 	content := func() string {
 		var b strings.Builder
 		for n := random.IntN(8); n > 0; n-- {

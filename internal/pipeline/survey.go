@@ -156,8 +156,10 @@ func (r *run) publishLeftover(ctx context.Context) error {
 	subject, body, _ := strings.Cut(r.start.message, "\n")
 	r.summary = strings.TrimSpace(dropTrailers(body))
 	r.result.Branch, r.result.Commit = r.start.branch, r.start.commit
-	page := pullPage{Issue: r.Issue, Title: subject, Problem: r.task.Body, Summary: r.summary, Commit: r.start.commit,
-		Notes: []string{"The run that made this commit was killed before it could open the pull request; a later run opened it."}}
+	page := pullPage{
+		Issue: r.Issue, Title: subject, Problem: r.task.Body, Summary: r.summary, Commit: r.start.commit,
+		Notes: []string{"The run that made this commit was killed before it could open the pull request; a later run opened it."},
+	}
 	return r.openOrUpdate(ctx, page)
 }
 

@@ -206,6 +206,6 @@ func credential(s string) bool { return len(s) >= 16 || mixed(s) }
 // notTemplate is false where code or a document names the place of a password.
 func notTemplate(s string) bool {
 	return !strings.Contains(s, Mark) && !strings.ContainsAny(s, "{}<>`") &&
-		!strings.HasPrefix(s, "$") && !(strings.HasPrefix(s, "%") && len(s) == 2) &&
+		!strings.HasPrefix(s, "$") && (!strings.HasPrefix(s, "%") || len(s) != 2) &&
 		strings.Trim(s, "*.xX") != ""
 }

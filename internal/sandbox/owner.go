@@ -37,7 +37,7 @@ func mapped(file string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var inside, outside, count int64
 		if _, err := fmt.Sscan(lines.Text(), &inside, &outside, &count); err == nil && commandUser >= inside && commandUser < inside+count {

@@ -90,7 +90,7 @@ func (t *Tree) openEmpty() error {
 	if t.handle, err = root.Open("."); err != nil {
 		return errors.Join(fmt.Errorf("open the worktree: %w", err), root.Close())
 	}
-	t.fd = int(t.handle.Fd()) //nolint:gosec // a descriptor
+	t.fd = int(t.handle.Fd())
 	if t.options.Chown {
 		if err := unix.Fchown(t.fd, t.options.UID, t.options.GID); err != nil {
 			return errors.Join(fmt.Errorf("give the worktree to user %d: %w", t.options.UID, err), t.Close())
@@ -254,7 +254,7 @@ func (t *Tree) createAt(dir int, name string, content io.Reader, perm uint32) (s
 	if err != nil {
 		return st, err
 	}
-	file := os.NewFile(uintptr(fd), name) //nolint:gosec // a descriptor
+	file := os.NewFile(uintptr(fd), name)
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if _, err := io.Copy(file, content); err != nil {
 		return st, err

@@ -113,7 +113,7 @@ func commonDirOf(gitDir string) (string, error) {
 
 // readLine reads the one line of a small file of git's.
 func readLine(name string) (string, error) {
-	data, err := os.ReadFile(name) //nolint:gosec // a file of the repository that was named
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ var harmless = map[string]bool{
 // of it: no includes, no user's or system's config. It reports whether objects may be
 // missing by design.
 func readForm(commonDir string) (partial bool, err error) {
-	f, err := os.Open(filepath.Join(commonDir, "config")) //nolint:gosec // a file of the repository that was named
+	f, err := os.Open(filepath.Join(commonDir, "config"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

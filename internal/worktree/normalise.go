@@ -53,14 +53,24 @@ func trimAdded(before, after []byte) []byte {
 			clean = append(clean, d.after[next]...)
 		}
 		for ; next < s.newEnd; next++ {
-			text, end := cutEnd(d.after[next])
-			clean = append(append(clean, bytes.TrimRight(text, " \t")...), end...)
+			clean = append(clean, trimLine(d.after[next])...)
 		}
 	}
 	for ; next < len(d.after); next++ {
 		clean = append(clean, d.after[next]...)
 	}
 	return clean
+}
+
+// trimLine removes trailing blanks from a line and keeps its end. A carriage return before
+// the blanks would become part of the end, so such a line stays as it is.
+func trimLine(line []byte) []byte {
+	text, end := cutEnd(line)
+	short := bytes.TrimRight(text, " \t")
+	if bytes.HasSuffix(short, []byte("\r")) {
+		return line
+	}
+	return append(short[:len(short):len(short)], end...)
 }
 
 // cutEnd cuts a line into its text and its end: "\n", "\r\n" or nothing.

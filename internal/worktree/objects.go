@@ -223,7 +223,7 @@ func openObjects(folder string, shared cache.Object) ([]*objectFolder, []string,
 }
 
 func readAlternates(folder string) ([]string, error) {
-	data, err := os.ReadFile(filepath.Join(folder, "info", "alternates")) //nolint:gosec // a file of the repository that was named
+	data, err := os.ReadFile(filepath.Join(folder, "info", "alternates"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

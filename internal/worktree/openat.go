@@ -138,7 +138,7 @@ func eachName(dir int, buf []byte, visit func(name []byte, kind uint8) error) er
 				if err != nil {
 					return err
 				}
-				kind = uint8(st.Mode & unix.S_IFMT >> 12) //nolint:gosec // four bits
+				kind = uint8(st.Mode & unix.S_IFMT >> 12)
 			}
 			if err := visit(name, kind); err != nil {
 				return err

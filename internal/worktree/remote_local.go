@@ -128,8 +128,8 @@ func (r *localRemote) Push(_ context.Context, from *Repository, updates ...Updat
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", r.dir, err)
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()          // which also unlocks
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { //nolint:gosec // a descriptor
+	defer func() { err = errors.Join(err, lock.Close()) }() // which also unlocks
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", r.dir, err)
 	}
 	s := r.storage()

@@ -51,7 +51,7 @@ func (t *Tree) reconcile(ctx context.Context, c *Change, chosen func(path string
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.first == nil {
-		return nil, errors.New("Begin has not taken the first snapshot") //nolint:staticcheck // Begin is a name
+		return nil, errors.New("Begin has not taken the first snapshot")
 	}
 	found, err := t.compare(ctx, true)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *Tree) targets(found *found, c *Change, chosen func(string) bool) []targ
 	}
 	var targets []target
 	for path, one := range list {
-		if chosen(path) && !(one.now.same(&one.want) && one.now.perm == one.want.perm) {
+		if chosen(path) && (!one.now.same(&one.want) || one.now.perm != one.want.perm) {
 			targets = append(targets, one)
 		}
 	}

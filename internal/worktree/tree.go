@@ -60,7 +60,7 @@ func (t *Tree) Submodules() []string { return slices.Clone(t.submodules) }
 // local checks a path given by the model or a caller.
 func local(path string) (string, error) {
 	if path == "" || !filepath.IsLocal(path) || strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%q is not a path inside the worktree: use a relative path without ..", path)
+		return "", fmt.Errorf("%q is not a path inside the worktree: use a relative path that goes down only", path)
 	}
 	return filepath.Clean(path), nil
 }
