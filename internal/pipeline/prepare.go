@@ -59,7 +59,7 @@ func (r *run) open(ctx context.Context, commit string) error {
 	}
 	r.tree = tree
 	r.sandbox, err = sandbox.New(sandbox.Options{
-		Dir: dir, Home: filepath.Join(r.Work, "home"), Tmp: filepath.Join(r.Work, "tmp"), Env: r.Config.TestEnv, Path: r.Path,
+		Dir: dir, Home: filepath.Join(r.Work, "home"), Tmp: filepath.Join(r.Work, "tmp"), Env: r.Config.TestEnv, Path: r.Path, Live: r.Log.Foreign,
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ type Command struct {
 	Timeout time.Duration // 0: none but the context's
 	Keep    int           // bytes kept at each end of the output; default 64 KiB
 	Spill   string        // file that receives the output up to 8 MiB; "" for none
-	Live    io.Writer     // receives output as it comes (raw bytes); may be nil
 }
 
 // A Result is how a command ended. Output of stdout and stderr is one stream.
@@ -51,7 +50,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := newOutput(c)
+	out, err := newOutput(c, s.options.Live)
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,14 @@ type output struct {
 	next  int
 	size  int64
 	spill *os.File
-	live  io.Writer
+	live  io.WriteCloser // nil for none
 }
 
-func newOutput(c Command) (*output, error) {
-	o := &output{keep: c.Keep, live: c.Live}
+func newOutput(c Command, live func() io.WriteCloser) (*output, error) {
+	o := &output{keep: c.Keep}
+	if live != nil {
+		o.live = live()
+	}
 	if o.keep <= 0 {
 		o.keep = defaultKeep
 	}
@@ -90,10 +93,14 @@ func (o *output) add(p []byte) error {
 }
 
 func (o *output) close() error {
-	if o.spill == nil {
-		return nil
+	var err error
+	if o.live != nil {
+		err = o.live.Close()
 	}
-	if err := o.spill.Close(); err != nil {
+	if o.spill != nil {
+		err = errors.Join(err, o.spill.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("keeping a command's output: %w", err)
 	}
 	return nil

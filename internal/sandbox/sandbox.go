@@ -9,6 +9,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,9 @@ type Options struct {
 	Home string   // private HOME and caches, kept for the run; made if missing
 	Tmp  string   // private TMPDIR; made if missing
 	Env  []string // test-env: KEY=VALUE beside the base environment
-	Path string   // the caller's PATH; entries that are relative or unreadable inside are left out
+	// Live, when set, is asked for a writer before each command, which receives the raw output as it comes.
+	Live func() io.WriteCloser
+	Path string // the caller's PATH; entries that are relative or unreadable inside are left out
 }
 
 // A Sandbox runs commands over one worktree, one at a time or side by side.

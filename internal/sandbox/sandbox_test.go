@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -309,5 +310,23 @@ func BenchmarkTrue(b *testing.B) {
 	s := open(b)
 	for b.Loop() {
 		run(b, s, Command{Script: "true"})
+	}
+}
+
+type liveOutput struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (l *liveOutput) Close() error { l.closed = true; return nil }
+
+func TestOutputIsShownLive(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var shown liveOutput
+	s.options.Live = func() io.WriteCloser { return &shown }
+	run(t, s, Command{Script: "echo one; echo two >&2"})
+	if shown.String() != "one\ntwo\n" || !shown.closed {
+		t.Errorf("got %q, closed %v", shown.String(), shown.closed)
 	}
 }

@@ -260,7 +260,7 @@ func TestRacy(t *testing.T) {
 	t.Parallel()
 	tree := checkedOut(t, repoWith(t, map[string]string{"f": "aaaa", "g": "aaaa"}))
 	path := filepath.Join(tree.Dir(), "f")
-	for i := range 200 {
+	for i := range 100 {
 		overwrite(t, path, "aaaa")
 		begin(t, tree)
 		overwrite(t, path, "bbbb")

@@ -83,7 +83,7 @@ func TestCountsAsGit(t *testing.T) {
 // TestHostileDiffs are texts that make shortest differences expensive.
 func TestHostileDiffs(t *testing.T) {
 	t.Parallel()
-	const n = 200_000
+	const n = 60_000
 	text := func(line func(i int) int) []byte {
 		var b bytes.Buffer
 		for i := range n {

@@ -104,6 +104,7 @@ func FuzzTrimAdded(f *testing.F) {
 	f.Add([]byte("a \nb\n"), []byte("a \nc \nb"))
 	f.Add([]byte(""), []byte("\r\n \r\n\t"))
 	f.Add([]byte("x\r\n"), []byte("x \r\r\n"))
+	f.Add([]byte(""), []byte("\r \ntext")) // must not become a \r\n
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		clean := trimAdded(before, after)
 		got, want := splitLines(clean), splitLines(after)
