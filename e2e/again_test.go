@@ -128,7 +128,7 @@ func TestAgainWithAPushMeanwhile(t *testing.T) {
 	if want := fmt.Sprintf("ai/issue-%d-2", issue); all[1].Head.Name != want {
 		t.Errorf("the second branch is %s, want %s", all[1].Head.Name, want)
 	}
-	c.holds(all[1].Body, fmt.Sprintf("#%d", pull.Index))
+	c.holds(all[1].Body, pull.HTMLURL+".")
 }
 
 func TestAgainAfterClosed(t *testing.T) {

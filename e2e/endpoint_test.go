@@ -19,7 +19,7 @@ func TestEndpointDown(t *testing.T) {
 		"nobody listens":   {with: map[string]string{"model-base-url": "http://127.0.0.1:9/v1", "run-timeout": "5m"}, says: "127.0.0.1:9"},
 		"wrong key":        {with: map[string]string{"model-api-key": "another-key-that-is-wrong"}, says: "key"},
 		"no such model":    {fail: model.Status(http.StatusNotFound, "the model scripted does not exist"), says: "the model scripted does not exist"},
-		"a login page":     {fail: model.Page(), says: "html"},
+		"a login page":     {fail: model.Page(), says: "web page"},
 		"not a request it": {fail: model.Status(http.StatusBadRequest, "unsupported parameter"), says: "unsupported parameter"},
 	}
 	for name, d := range down {

@@ -63,7 +63,7 @@ var ends = []end{
 	{
 		name: "a limit", script: []model.Conversation{{Turns: []model.Turn{model.Bash("ls"), model.Bash("ls tests")}}},
 		setup:  setup{with: map[string]string{"max-attempts": "1", "step-limit": "2"}},
-		labels: []string{"ai:failed"}, status: "failed", exit: 1, comment: []string{"step"},
+		labels: []string{"ai:failed"}, status: "failed", exit: 1, comment: []string{"2 of 2 model calls"},
 	},
 	{
 		name:   "configuration wrong before the claim",

@@ -397,13 +397,16 @@ func (c *scene) release() {
 	c.write(filepath.Join(world.Keep, c.repo.Name+".go"), "")
 }
 
-// hook puts a hook into the repository's traffic, for its next match only.
-func (c *scene) hook(h stand.Hook) {
+// hook puts a hook into the traffic of the repository, for its next match only, until
+// test ends or remove is called. What the test itself does passes by.
+func (c *scene) hook(h stand.Hook) (remove func()) {
 	h.Repo = c.repo.FullName()
+	match := h.Match
+	h.Match = func(r stand.Request) bool { return r.Token != c.repo.Maintainer.Token && match(r) }
 	if h.Times == 0 {
 		h.Times = 1
 	}
-	c.Cleanup(world.Proxy.Add(&h))
+	return world.Proxy.Add(&h)
 }
 
 // kill ends the run's issuesmith as a lost machine would.
