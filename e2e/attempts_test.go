@@ -47,5 +47,5 @@ func TestNeverRepaired(t *testing.T) {
 	c.ended(run, 1, "failed")
 	c.labels(issue, "ai:failed")
 	c.untouched()
-	c.said(issue, "gate", "test_half_up", "ai:queued")
+	c.said(issue, "gate", "test_whole_cents", "ai:queued")
 }

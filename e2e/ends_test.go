@@ -122,11 +122,13 @@ func TestHowARunEnds(t *testing.T) {
 				e.script[0] = before(0, func() { e.during(c) }, e.script[0])
 			}
 			c.script.Add(e.script...)
+			remove := func() {}
 			if e.hook != nil {
-				c.hook(*e.hook)
+				remove = c.hook(*e.hook)
 			}
 			issue := c.queue(orElse(e.title, pythonTitle), orElse(e.body, pythonBody))
 			run := c.run(0)
+			remove()
 			c.ended(run, e.exit, e.status)
 			c.noClaim()
 			c.pulls(e.pulls)
