@@ -57,6 +57,9 @@ func (p *program) runRun(ctx context.Context, o *runOptions) error {
 		defer b.log.Close()
 	}
 	if err != nil {
+		if lost := len(o.flags) == 0 && o.dir == "" && o.issueFile == ""; lost && !b.step.Active {
+			err = append(config.Problems{{Key: "issue", Message: howToRun}}, asProblems(err)...)
+		}
 		return b.refuse(err, o.json)
 	}
 	target, err := b.target()
@@ -183,6 +186,10 @@ func (b *bench) refuse(err error, asJSON bool) error {
 	outcome.Reason = b.redact.Text(err.Error())
 	if b.log == nil {
 		return err
+	}
+	if !b.step.Active && !asJSON {
+		_, _ = fmt.Fprintln(b.program.stderr, outcome.Reason) // as it is: a desk has no annotations
+		return ended(outcome.Exit)
 	}
 	return b.deliver(outcome, asJSON)
 }

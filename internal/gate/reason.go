@@ -13,7 +13,7 @@ import (
 const (
 	maxReason   = 3000 // bytes
 	reasonCount = 5    // findings named in a reason
-	reasonTail  = 1200 // characters of a failing command's output
+	reasonTail  = 2400 // characters of a failing command's output
 )
 
 // Reason says for people why the candidate was refused: the first findings, else the first failing

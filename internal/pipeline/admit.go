@@ -25,7 +25,7 @@ func (r *run) admit(ctx context.Context) error {
 	r.record = record
 	issue, err := r.Forge.Issue(ctx, r.Issue)
 	if errors.Is(err, forge.ErrNotFound) {
-		return &unwanted{fmt.Sprintf("issue #%d does not exist (any more)", r.Issue)}
+		return &unwanted{why: fmt.Sprintf("issue #%d does not exist (any more)", r.Issue), gone: true}
 	}
 	if err != nil {
 		return infrastructure(fmt.Sprintf("reading issue #%d", r.Issue), err)
@@ -45,9 +45,9 @@ func (r *run) wanted(issue *forge.Issue, needLabel bool) error {
 	c := r.Config
 	switch {
 	case !issue.Open:
-		return &unwanted{fmt.Sprintf("issue #%d is closed", issue.Number)}
+		return &unwanted{why: fmt.Sprintf("issue #%d is closed", issue.Number)}
 	case needLabel && !issue.HasLabel(c.Queued) && !issue.HasLabel(c.Running):
-		return &unwanted{fmt.Sprintf("issue #%d does not bear the label %s any more", issue.Number, c.Queued)}
+		return &unwanted{why: fmt.Sprintf("issue #%d does not bear the label %s any more", issue.Number, c.Queued)}
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (r *run) converse(ctx context.Context, feedback, outputs string) (*agent.Re
 		return nil, infrastructure("the agent's conversation", err)
 	}
 	r.calls, r.usage = calls+result.Calls, sum(before, result.Usage)
-	r.ended = result.Detail
+	r.ended = fmt.Sprintf("%s: %s", result.Reason, result.Detail)
 	if result.Submission.Summary != "" {
 		r.summary = result.Submission.Summary
 	}

@@ -66,7 +66,7 @@ func (r *run) afterClaim(issue *forge.Issue) error {
 	}
 	over := r.held.Over
 	if r.NeedLabel && !issue.HasLabel(c.Queued) && over == nil {
-		return &unwanted{fmt.Sprintf("issue #%d does not bear the label %s any more", issue.Number, c.Queued)}
+		return &unwanted{why: fmt.Sprintf("issue #%d does not bear the label %s any more", issue.Number, c.Queued)}
 	}
 	again := issue.HasLabel(c.Queued) // a person asked for it since
 	if r.held.Cancelled && r.Recover && !again {
@@ -141,16 +141,16 @@ func (r *run) checkTask() error {
 func (r *run) stillWanted(ctx context.Context) error {
 	issue, err := r.Forge.Issue(ctx, r.Issue)
 	if errors.Is(err, forge.ErrNotFound) {
-		return &unwanted{fmt.Sprintf("issue #%d was deleted while the run was working", r.Issue)}
+		return &unwanted{why: fmt.Sprintf("issue #%d was deleted while the run was working", r.Issue), gone: true}
 	}
 	if err != nil {
 		return infrastructure("looking at the issue again", err)
 	}
 	switch {
 	case !issue.Open:
-		return &unwanted{"the issue was closed while the run was working; nothing was published"}
+		return &unwanted{why: "the issue was closed while the run was working; nothing was published"}
 	case !issue.HasLabel(r.Config.Running):
-		return &unwanted{fmt.Sprintf("the label %s was taken away while the run was working; nothing was published", r.Config.Running)}
+		return &unwanted{why: fmt.Sprintf("the label %s was taken away while the run was working; nothing was published", r.Config.Running)}
 	}
 	return nil
 }

@@ -22,7 +22,12 @@ func (r *run) finish(ctx context.Context, err error) *Outcome {
 	defer cancel()
 	o := r.outcome(err)
 	r.Log.Stage("Finish", r.state)
-	if r.held != nil {
+	var nothing *unwanted
+	switch untouched := errors.As(err, &nothing) && (nothing.gone || !r.marked); {
+	case r.held == nil:
+	case untouched:
+		r.release(ctx, o) // nothing was touched, or nothing is there to be told
+	default:
 		r.close(ctx, o)
 	}
 	r.cleanUp(o)
@@ -85,17 +90,13 @@ func (o *Outcome) fail(class Class, reason string) {
 // close sets the labels, writes the last comment and gives the claim back, in this order: a
 // run killed in between is taken over by the next.
 func (r *run) close(ctx context.Context, o *Outcome) {
-	if o.Status == NothingToDo && !r.marked {
-		r.release(ctx, o) // nothing was touched, and nothing is
-		return
-	}
 	report := r.Redact.Text(r.finalComment(o))
 	o.Report = report
-	if err := r.setLabel(ctx, r.finalLabel(o)); err != nil && !gone(o, err) {
+	if err := r.setLabel(ctx, r.finalLabel(o)); err != nil {
 		r.Log.Warnf("%v", err)
 		o.fail(InfrastructureClass, err.Error())
 	}
-	if _, err := r.Forge.Comment(ctx, r.Issue, r.comment, report); err != nil && !gone(o, err) {
+	if _, err := r.Forge.Comment(ctx, r.Issue, r.comment, report); err != nil {
 		r.Log.Warnf("writing the last comment: %v", err)
 		o.fail(InfrastructureClass, "writing the last comment: "+err.Error())
 	}
@@ -107,11 +108,6 @@ func (r *run) release(ctx context.Context, o *Outcome) {
 		r.Log.Warnf("giving the claim back: %v; the next run takes it over", err)
 		o.fail(InfrastructureClass, "giving the claim back: "+err.Error())
 	}
-}
-
-// gone: there is no issue any more that could be told.
-func gone(o *Outcome, err error) bool {
-	return o.Status == NothingToDo && errors.Is(err, forge.ErrNotFound)
 }
 
 // finalLabel is the label the issue is left with; "" is none.

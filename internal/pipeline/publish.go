@@ -40,7 +40,25 @@ func (r *run) publish(ctx context.Context, verdict *gate.Verdict) error {
 	if err := r.push(ctx, commit, &page); err != nil {
 		return err
 	}
+	if err := r.noteMovedBase(ctx, &page); err != nil {
+		return err
+	}
 	return r.openOrUpdate(ctx, page)
+}
+
+// noteMovedBase says in the pull request when the base branch is not where it was checked out.
+func (r *run) noteMovedBase(ctx context.Context, page *pullPage) error {
+	if r.start.commit != r.Base {
+		return nil // it goes on from the pull request's head, not from the base branch
+	}
+	refs, err := r.Remote.Refs(ctx)
+	if err != nil {
+		return infrastructure("looking whether the base branch moved", err)
+	}
+	if now := refs["refs/heads/"+r.BaseBranch]; now != "" && now != r.Base {
+		page.Remarks = append(page.Remarks, fmt.Sprintf("The branch `%s` moved from %s to %s while this change was made; it was tested on the former.", r.BaseBranch, r.Base, now))
+	}
+	return nil
 }
 
 // pushDirect moves the base branch forward, and only forward.
@@ -81,7 +99,7 @@ func (r *run) push(ctx context.Context, commit string, page *pullPage) error {
 			if r.start.pull != nil {
 				note += fmt.Sprintf(" See also %s.", r.start.pull.URL)
 			}
-			page.Notes = append(page.Notes, note)
+			page.Remarks = append(page.Remarks, note)
 			r.note(note)
 		}
 		r.start.pull, r.start.old = nil, ""

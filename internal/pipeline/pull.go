@@ -26,7 +26,8 @@ type pullPage struct {
 	Summary   string
 	Files     []worktree.File
 	Checks    []gate.Command
-	Notes     []string
+	Notes     []string // may hold foreign text
+	Remarks   []string // Markdown of ours
 	Attempts  string
 	Isolation string
 	Commit    string
@@ -43,11 +44,8 @@ func (r *run) page(v *gate.Verdict) pullPage {
 	if open := r.sandbox.Report().Open; len(open) > 0 {
 		p.Isolation += ": " + strings.Join(open, "; ")
 	}
-	if r.late {
-		p.Notes = append(p.Notes, fmt.Sprintf("The branch `%s` has moved since this change was made on `%s`.", r.BaseBranch, short(r.start.commit)))
-	}
 	if r.task.EditedLater {
-		p.Notes = append(p.Notes, "The issue's text was edited after it was labelled; the edit was not used.")
+		p.Remarks = append(p.Remarks, "The issue's text was edited after it was labelled; the edit was not used.")
 	}
 	if r.ended != "" && r.summary == "" {
 		p.Notes = append(p.Notes, "The agent did not submit; it ended by a limit: "+r.ended)
@@ -83,6 +81,9 @@ func (p pullPage) body() string {
 	}
 	for _, note := range p.Notes {
 		fmt.Fprintf(&b, "\n> %s\n", plain(oneLine(note, 1000)))
+	}
+	for _, remark := range p.Remarks {
+		fmt.Fprintf(&b, "\n> %s\n", remark)
 	}
 	b.WriteString("\n### How\n\n")
 	if p.Attempts != "" {

@@ -119,7 +119,10 @@ func (f *Failure) Error() string { return f.Reason }
 func (f *Failure) Unwrap() error { return f.Err }
 
 // unwanted ends a run that has nothing to do.
-type unwanted struct{ why string }
+type unwanted struct {
+	why  string
+	gone bool // there is no issue any more that could be told
+}
 
 func (u *unwanted) Error() string { return u.why }
 
@@ -157,7 +160,6 @@ type run struct {
 	told    time.Time // last time the progress comment was written
 
 	result Outcome // publish
-	late   bool    // publish: the base branch moved meanwhile
 }
 
 // Solve works on one issue and returns how that ended. It never leaves an issue without

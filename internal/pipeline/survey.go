@@ -42,7 +42,6 @@ func (r *run) survey(ctx context.Context) error {
 	if err != nil {
 		return infrastructure("listing the branches", err)
 	}
-	r.late = refs["refs/heads/"+r.BaseBranch] != r.Base && refs["refs/heads/"+r.BaseBranch] != ""
 	for n := 1; ; n++ {
 		name := r.branchName(n)
 		commit, exists := refs["refs/heads/"+name]
@@ -158,7 +157,7 @@ func (r *run) publishLeftover(ctx context.Context) error {
 	r.result.Branch, r.result.Commit = r.start.branch, r.start.commit
 	page := pullPage{
 		Issue: r.Issue, Title: subject, Problem: r.task.Body, Summary: r.summary, Commit: r.start.commit,
-		Notes: []string{"The run that made this commit was killed before it could open the pull request; a later run opened it."},
+		Remarks: []string{"The run that made this commit was killed before it could open the pull request; a later run opened it."},
 	}
 	return r.openOrUpdate(ctx, page)
 }

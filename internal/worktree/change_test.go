@@ -271,6 +271,15 @@ func TestRacy(t *testing.T) {
 		if c := change(t, tree); len(c.Files) != 0 {
 			t.Fatalf("round %d: the third write went unnoticed", i)
 		}
+		begin(t, tree)
+		put("new", "n")(t, tree.Dir())
+		if c := change(t, tree); len(c.Files) != 1 {
+			t.Fatalf("round %d: a new name went unnoticed", i)
+		}
+		remove("new")(t, tree.Dir())
+		if c := change(t, tree); len(c.Files) != 0 {
+			t.Fatalf("round %d: a removed name went unnoticed", i)
+		}
 	}
 }
 

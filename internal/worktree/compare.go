@@ -28,8 +28,12 @@ type found struct {
 	modes       []*folder // whose permission bits differ
 }
 
+func (f *found) size() int {
+	return len(f.differences) + len(f.newFolders) + len(f.goneFolders)
+}
+
 // A comparison of the worktree with the first snapshot. It only builds what differs: the
-// usual case, nothing, is two system calls a folder and one a file.
+// usual case, nothing, is three system calls a folder and one a file.
 type comparison struct {
 	tree   *Tree
 	walk   walk
@@ -84,46 +88,76 @@ func merge(list []difference) []difference {
 func (c *comparison) visit(w *worker, at task) error {
 	f := at.folder
 	return c.walk.inFolder(f.path, func(dir int, st *unix.Stat_t) error {
-		if !at.fresh && st.Mode&0o7777 != f.perm {
+		now, id := time.Now(), identityOf(st)
+		if !at.fresh && id.mode != f.id.mode {
 			w.found.modes = append(w.found.modes, f)
 		}
-		seen := w.marks(len(f.entries) + len(f.folders))
-		nextEntry, nextFolder := 0, 0
-		err := eachName(dir, w.buf, func(name []byte, kind uint8) error {
-			if kind == unix.DT_DIR {
-				if i, ok := f.findFolder(name, nextFolder); ok && i >= len(f.entries) {
-					seen[i] = true
-					nextFolder = i - len(f.entries) + 1
-					w.added = append(w.added, task{folder: f.folders[nextFolder-1]})
-					return nil
-				}
-			}
-			i, ok := f.find(name, nextEntry)
-			if !ok || i >= len(f.entries) {
-				return c.fresh(w, dir, f, string(name), kind)
-			}
-			nextEntry = i + 1
-			e := &f.entries[i]
-			if kind == unix.DT_DIR && e.kind != KindRepository && !e.isDeepFolder() {
-				return c.fresh(w, dir, f, e.name, kind) // a file became a folder
-			}
-			seen[i] = true
-			return c.again(w, dir, f, e)
-		})
-		if err != nil {
+		if !at.fresh && id == f.id && !f.racy {
+			return c.sameNames(w, dir, f)
+		}
+		before := w.found.size()
+		if err := c.list(w, dir, f); err != nil {
 			return err
 		}
-		for i, ok := range seen {
-			switch {
-			case ok:
-			case i < len(f.entries):
-				c.gone(w, f, &f.entries[i])
-			default:
-				c.goneFolder(w, f.folders[i-len(f.entries)])
-			}
+		if !at.fresh && id.mode == f.id.mode && w.found.size() == before {
+			f.id, f.racy = id, id.racyAt(now) // only ignored names came or went
 		}
 		return nil
 	})
+}
+
+// list compares the names in a folder with those it had.
+func (c *comparison) list(w *worker, dir int, f *folder) error {
+	seen := w.marks(len(f.entries) + len(f.folders))
+	nextEntry, nextFolder := 0, 0
+	err := eachName(dir, w.buf, func(name []byte, kind uint8) error {
+		if kind == unix.DT_DIR {
+			if i, ok := f.findFolder(name, nextFolder); ok && i >= len(f.entries) {
+				seen[i] = true
+				nextFolder = i - len(f.entries) + 1
+				w.added = append(w.added, task{folder: f.folders[nextFolder-1]})
+				return nil
+			}
+		}
+		i, ok := f.find(name, nextEntry)
+		if !ok || i >= len(f.entries) {
+			return c.fresh(w, dir, f, string(name), kind)
+		}
+		nextEntry = i + 1
+		e := &f.entries[i]
+		if kind == unix.DT_DIR && e.kind != KindRepository && !e.isDeepFolder() {
+			return c.fresh(w, dir, f, e.name, kind) // a file became a folder
+		}
+		seen[i] = true
+		return c.again(w, dir, f, e)
+	})
+	if err != nil {
+		return err
+	}
+	for i, ok := range seen {
+		switch {
+		case ok:
+		case i < len(f.entries):
+			c.gone(w, f, &f.entries[i])
+		default:
+			c.goneFolder(w, f.folders[i-len(f.entries)])
+		}
+	}
+	return nil
+}
+
+// sameNames looks at a folder in which no name came, went or was replaced since it was
+// listed last: that would have changed its times.
+func (c *comparison) sameNames(w *worker, dir int, f *folder) error {
+	for i := range f.entries {
+		if err := c.again(w, dir, f, &f.entries[i]); err != nil {
+			return err
+		}
+	}
+	for _, child := range f.folders {
+		w.added = append(w.added, task{folder: child})
+	}
+	return nil
 }
 
 // again looks at a name of the first snapshot.

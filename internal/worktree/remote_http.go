@@ -312,11 +312,13 @@ func (r *httpRemote) push(ctx context.Context, objects []plumbing.EncodedObject,
 		return false, fmt.Errorf("push: %w", err)
 	}
 	report, err := session.ReceivePack(ctx, request)
-	if err == nil && (report == nil || report.Error() == nil) {
-		return false, nil
-	}
-	if report != nil && report.Error() != nil {
+	switch {
+	case report != nil && report.Error() != nil:
 		err = errors.New(refusal(report, said.String()))
+	case report == nil && err == nil:
+		err = errors.New("the server gave no answer")
+	case err == nil:
+		return false, nil
 	}
 	return r.judge(ctx, updates, report != nil, r.explain("push", err))
 }
@@ -424,8 +426,9 @@ func (r *httpRemote) judge(ctx context.Context, updates []Update, answered bool,
 		return false, nil
 	}
 	for _, u := range updates {
-		if refs[u.Ref] != u.Old {
-			return false, moved(u, refs[u.Ref])
+		now := refs[u.Ref] // at New, another ref of the set is the one that failed
+		if now != u.Old && (now != u.New || len(updates) == 1) {
+			return false, moved(u, now)
 		}
 	}
 	text := strings.ToLower(cause.Error())

@@ -194,7 +194,7 @@ func (t *Tree) folders(found *found, c *Change, chosen func(string) bool) error 
 		if err != nil {
 			return pathError("make the folder", f.path, err)
 		}
-		err = unix.Fchmod(dir, f.perm)
+		err = unix.Fchmod(dir, f.perm())
 		_ = unix.Close(dir)
 		if err != nil {
 			return pathError("make the folder", f.path, err)
@@ -253,5 +253,5 @@ func (t *Tree) chmodFolder(f *folder) error {
 		return err
 	}
 	defer func() { _ = unix.Close(dir) }()
-	return unix.Fchmod(dir, f.perm)
+	return unix.Fchmod(dir, f.perm())
 }

@@ -86,7 +86,8 @@ func (e *entry) isDeepFolder() bool { return e.kind == KindOther && e.id.mode ==
 // lists them: the next listing of an unchanged folder is the same.
 type folder struct {
 	path    string
-	perm    uint32
+	id      identity // while it is the same, so are the names
+	racy    bool
 	entries []entry
 	folders []*folder
 	byName  map[string]int // made when the order has changed; folders follow the entries
@@ -97,6 +98,8 @@ type folder struct {
 	submodule *entry // set in a submodule's folder and below it: nothing can be committed there
 	above     string // path of that submodule
 }
+
+func (f *folder) perm() uint32 { return f.id.mode & 0o7777 }
 
 // child is a subfolder as the rules see it; nil when it is left out.
 func (t *Tree) child(f *folder, name string) *folder {
@@ -215,7 +218,8 @@ type snapshot struct {
 func (s *snapshot) visit(w *worker, at task) error {
 	f := at.folder
 	return s.walk.inFolder(f.path, func(dir int, st *unix.Stat_t) error {
-		f.perm = st.Mode & 0o7777
+		f.id = identityOf(st)
+		f.racy = f.id.racyAt(s.now)
 		return eachName(dir, w.buf, func(name []byte, kind uint8) error {
 			if kind == unix.DT_DIR && !isDotGit(string(name)) {
 				child := s.tree.child(f, string(name))
