@@ -79,9 +79,12 @@ func (r *run) afterClaim(issue *forge.Issue) error {
 	return nil
 }
 
-// markRunning sets the labels and writes the progress comment, then fixes the task.
+// markRunning fixes the task, then tells people: the progress comment first, since it is what they wait
+// for, then the labels.
 func (r *run) markRunning(ctx context.Context) error {
 	c := r.Config
+	r.task = forge.Approve(r.issue, r.Approval, r.owner(ctx), c.TrustedUsers, r.started)
+	r.tell(ctx)
 	if err := r.Forge.EnsureLabels(ctx, r.labels()); err != nil {
 		return infrastructure("making the automation labels", err)
 	}
@@ -89,8 +92,6 @@ func (r *run) markRunning(ctx context.Context) error {
 		return err
 	}
 	r.marked = true
-	r.task = forge.Approve(r.issue, r.Approval, r.owner(ctx), c.TrustedUsers, r.started)
-	r.tell(ctx)
 	return nil
 }
 
@@ -112,9 +113,12 @@ func (r *run) setLabel(ctx context.Context, name string) error {
 		}
 	}
 	for _, other := range []string{c.Queued, c.Running, c.Ready, c.Failed} {
-		if other == name || other == c.Queued && r.marked {
-			// Once this run has taken the queued label off, it is there only if a person
-			// asks for another run.
+		switch {
+		case other == name:
+			continue
+		case other == c.Queued && r.marked:
+			continue // this run took it off, so a person asks for another run
+		case other != c.Running && !r.issue.HasLabel(other):
 			continue
 		}
 		if err := r.Forge.RemoveLabel(ctx, r.Issue, other); err != nil {
@@ -146,6 +150,7 @@ func (r *run) stillWanted(ctx context.Context) error {
 	if err != nil {
 		return infrastructure("looking at the issue again", err)
 	}
+	r.issue = issue
 	switch {
 	case !issue.Open:
 		return &unwanted{why: "the issue was closed while the run was working; nothing was published"}
