@@ -19,6 +19,7 @@ func TestEndpointDown(t *testing.T) {
 		"nobody listens":   {with: map[string]string{"model-base-url": "http://127.0.0.1:9/v1", "run-timeout": "5m"}, says: "127.0.0.1:9"},
 		"wrong key":        {with: map[string]string{"model-api-key": "another-key-that-is-wrong"}, says: "key"},
 		"no such model":    {fail: model.Status(http.StatusNotFound, "the model scripted does not exist"), says: "the model scripted does not exist"},
+		"breaks off":       {fail: model.Reset(), says: "broke off"},
 		"a login page":     {fail: model.Page(), says: "web page"},
 		"not a request it": {fail: model.Status(http.StatusBadRequest, "unsupported parameter"), says: "unsupported parameter"},
 	}
@@ -41,26 +42,50 @@ func TestEndpointDown(t *testing.T) {
 	}
 }
 
-// TestEndpointStumbles: what real servers do now and then costs time, not the run, and
-// nothing of a turn that was cut runs.
+// TestEndpointStumbles: what real servers do now and then costs time, not the run.
 func TestEndpointStumbles(t *testing.T) {
-	never := "touch cut-call-has-run"
-	c := open(t, setup{with: map[string]string{"token-timeout": "5s"}}, model.Conversation{Turns: []model.Turn{
+	c := open(t, setup{}, model.Conversation{Turns: []model.Turn{
 		look().Failing(
 			model.Status(http.StatusTooManyRequests, "slow down", "Retry-After", "1"),
 			model.Status(http.StatusServiceUnavailable, "starting")),
-		model.Bash("ls").Failing(model.Reset()),
-		{Calls: []model.Call{{Name: "write_file", Raw: `{"path": "x.py", "content": "` + never}}}, // not JSON
-		model.Write("pricing/discount.py", pythonSource).Failing(model.Truncated()),
-		model.Write("tests/test_discount.py", pythonTest).Failing(model.Stall(time.Minute)),
+		{Calls: []model.Call{{Name: "write_file", Raw: `{"path": "x.py", "content": "not JSON`}}},
+		model.Write("pricing/discount.py", pythonSource),
+		model.Write("tests/test_discount.py", pythonTest).Failing(model.Status(http.StatusBadGateway, "moving")),
 		model.Submit(summary),
 	}})
 	issue := c.queue(pythonTitle, pythonBody)
 	c.ended(c.run(0), 0, "opened")
 	c.labels(issue, "ai:ready")
-	pull := c.pull()
-	if c.file(pull.Head.Name, "pricing/discount.py") != pythonSource {
+	if pull := c.pull(); c.file(pull.Head.Name, "pricing/discount.py") != pythonSource {
 		t.Error("the pull request does not hold the repair")
+	}
+}
+
+// TestCutTurn: a turn that breaks off after work was done ends the attempt like a limit.
+// Nothing of the turn runs; what is there is judged.
+func TestCutTurn(t *testing.T) {
+	cuts := map[string]model.Failure{
+		"reset": model.Reset(), "truncated": model.Truncated(), "length": model.Length(), "stalled": model.Stall(time.Minute),
+	}
+	for name, cut := range cuts {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, setup{with: map[string]string{"token-timeout": "5s"}}, model.Conversation{Cut: true, Turns: []model.Turn{
+				look(),
+				model.Write("pricing/discount.py", pythonSource),
+				model.Write("tests/test_discount.py", pythonTest),
+				model.Write("README.md", "Never written, since this turn is cut.\n").Failing(cut, cut, cut, cut, cut, cut),
+			}})
+			issue := c.queue(pythonTitle, pythonBody)
+			c.ended(c.run(0), 0, "opened")
+			c.labels(issue, "ai:ready")
+			pull := c.pull()
+			if c.file(pull.Head.Name, "pricing/discount.py") != pythonSource {
+				t.Error("the pull request does not hold the repair")
+			}
+			if c.file(pull.Head.Name, "README.md") != c.file("main", "README.md") {
+				t.Error("a call of the cut turn ran")
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ module issuesmith/e2e
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	code.gitea.io/sdk/gitea v0.25.1 // indirect
 	github.com/42wim/httpsig v1.2.4 // indirect

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"issuesmith/e2e/model"
 )
@@ -112,15 +113,18 @@ func TestTargets(t *testing.T) {
 }
 
 // TestToolCache has no release before it: the action's checkout has no dist, so the program
-// is built by the installed Go into the tool cache, once.
+// is built by the installed Go into the tool cache, once for a machine.
 func TestToolCache(t *testing.T) {
-	c := open(t, setup{uses: "issuesmith/source@v1"}, repaired(), repaired())
-	first := c.queue(pythonTitle, pythonBody)
-	run := c.run(0)
-	c.ended(run, 0, "opened")
-	c.labels(first, "ai:ready")
-	second := c.queue(pythonTitle+" (2)", pythonBody)
-	run = c.run(1)
-	c.ended(run, 0, "opened")
-	c.labels(second, "ai:ready")
+	c := open(t, setup{uses: "issuesmith/source@v1", runner: "runner-1", time: 12 * time.Minute}, repaired(), repaired())
+	const building = "issuesmith: building"
+	for i := range 2 {
+		issue := c.queue(pythonTitle, pythonBody)
+		run := c.run(i)
+		c.ended(run, 0, "opened")
+		c.labels(issue, "ai:ready")
+		// The script itself stands in the log as well.
+		if built := strings.Contains(strings.ReplaceAll(run.Log, `echo "`+building, ""), building); built != (i == 0) {
+			t.Errorf("run %d: built %v", i, built)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +43,13 @@ func run(m *testing.M) int {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer stop()
 	start := time.Now()
-	var err error
-	world.Stand, err = stand.Start(ctx, stand.Options{Runners: 2, Capacity: 2})
+	// A job that builds the action fetches modules as the caller does.
+	proxy, err := exec.CommandContext(ctx, "go", "env", "GOPROXY").Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "go env:", err)
+		return 1
+	}
+	world.Stand, err = stand.Start(ctx, stand.Options{Runners: 2, Capacity: 2, Env: []string{"GOPROXY=" + strings.TrimSpace(string(proxy)), "GOFLAGS=-modcacherw"}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

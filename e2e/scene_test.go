@@ -34,6 +34,8 @@ type setup struct {
 	before     string            // shell lines between checkout and the action
 	after      string            // shell lines at the end
 	uses       string            // "issuesmith/issuesmith@v1"
+	runner     string            // "ubuntu-latest" is any
+	time       time.Duration     // what the whole test may take; sceneTime
 	serialize  bool              // a concurrency group, as in the examples
 	cron       string            // a schedule instead of labels and dispatches
 }
@@ -60,7 +62,7 @@ var usualPermissions = []string{"contents: write", "issues: write", "pull-reques
 func open(t *testing.T, s setup, conversations ...model.Conversation) *scene {
 	t.Helper()
 	t.Parallel()
-	ctx, stop := context.WithTimeout(t.Context(), sceneTime)
+	ctx, stop := context.WithTimeout(t.Context(), max(s.time, sceneTime))
 	t.Cleanup(stop)
 	name := sceneName(t)
 	c := &scene{TB: t, ctx: ctx, setup: s, key: "key-" + stand.Random(), password: "pw-" + stand.Random()}
@@ -140,7 +142,7 @@ func (c *scene) workflow(sweep bool) string {
 	}
 	var out strings.Builder
 	c.must(tmpl.Execute(&out, map[string]any{
-		"Sweep": sweep, "Cron": s.cron, "Arch": runtime.GOARCH, "Permissions": permissions, "Concurrency": s.serialize, "Queued": orElse(s.queued, "ai:queued"), "Persist": s.persist, "Ref": s.ref,
+		"Sweep": sweep, "RunsOn": orElse(s.runner, "ubuntu-latest"), "Cron": s.cron, "Arch": runtime.GOARCH, "Permissions": permissions, "Concurrency": s.serialize, "Queued": orElse(s.queued, "ai:queued"), "Persist": s.persist, "Ref": s.ref,
 		"Before": s.before, "After": s.after, "Uses": orElse(s.uses, "issuesmith/issuesmith@v1"), "With": with,
 	}))
 	return out.String()

@@ -21,7 +21,7 @@ runner:
   log_report_interval: 1s
   log_report_max_latency: 300ms
   state_report_interval: 1s
-  labels: ["ubuntu-latest:host"]
+  labels: ["ubuntu-latest:host", "%s:host"]
   envs:
 %s
 cache: {enabled: false}
@@ -29,7 +29,7 @@ host: {workdir_parent: %s}
 `
 
 // startRunner registers a runner and starts it, in host mode. Each has its own
-// home, so tool cache, as if it stood on another machine.
+// home, so tool cache, as if it stood on another machine; its name is a label as well.
 func (s *Stand) startRunner(ctx context.Context, binary string, n int, o Options) error {
 	name := fmt.Sprintf("runner-%d", n)
 	home := filepath.Join(s.Dir, name)
@@ -43,7 +43,7 @@ func (s *Stand) startRunner(ctx context.Context, binary string, n int, o Options
 		fmt.Fprintf(&envs, "    %s: %q\n", k, v)
 	}
 	config := filepath.Join(home, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, runnerConfig, o.Capacity, envs.String(), work), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, runnerConfig, o.Capacity, name, envs.String(), work), 0o600); err != nil {
 		return err
 	}
 	if err := s.user.give(home); err != nil {
@@ -54,7 +54,7 @@ func (s *Stand) startRunner(ctx context.Context, binary string, n int, o Options
 		return fmt.Errorf("runner registration token: %w", err)
 	}
 	out, err := s.user.command(binary, home, home, "register", "--no-interactive", "--config", config,
-		"--instance", s.URL, "--token", token.Token, "--name", name, "--labels", "ubuntu-latest:host").CombinedOutput()
+		"--instance", s.URL, "--token", token.Token, "--name", name, "--labels", "ubuntu-latest:host,"+name+":host").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("registering %s: %w\n%s", name, err, out)
 	}
