@@ -22,6 +22,7 @@ fmt:
 	$(TOOL) gofumpt -w main.go internal e2e
 
 # What a release tag carries. The same commit and Go give the same bytes.
+dist: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
 dist:
 	@mkdir -p dist
 	@for arch in $(ARCHS); do \

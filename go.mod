@@ -2,6 +2,8 @@ module issuesmith
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	code.gitea.io/sdk/gitea v0.25.1
 	github.com/bmatcuk/doublestar/v4 v4.10.4
