@@ -87,7 +87,7 @@ func parseURL(text string) (string, error) {
 		return "", errors.New("must not hold a user name or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
 		return "", errors.New("must not have a query or fragment: only scheme, host, port and path")
-	case u.Scheme == "https", u.Scheme == "http" && near(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && Near(u.Hostname()):
 		return strings.TrimRight(u.String(), "/"), nil
 	case u.Scheme == "http":
 		return "", errors.New("http is allowed only where the host is loopback, a private address or a service name (one word): use https")
@@ -99,9 +99,9 @@ func parseURL(text string) (string, error) {
 // addresses, public ones too.
 var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
 
-// near reports whether a host is loopback, private, or a service name of a job's
+// Near reports whether a host is loopback, private, or a service name of a job's
 // network: where plain http stays between machines of the same owner.
-func near(host string) bool {
+func Near(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		address = address.Unmap()
 		return address.Zone() == "" && (address.IsLoopback() || address.IsPrivate())
@@ -112,7 +112,7 @@ func near(host string) bool {
 
 func nearURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && near(u.Hostname())
+	return err == nil && Near(u.Hostname())
 }
 
 // checkModel is what model, base URL and key must be together.

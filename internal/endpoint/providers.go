@@ -2,9 +2,7 @@ package endpoint
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -67,24 +65,11 @@ func parseBase(base string) (target, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return target{}, fmt.Errorf("model-base-url must not hold a query or fragment")
 	}
-	own := privateHost(u.Hostname())
+	own := config.Near(u.Hostname())
 	if u.Scheme == "http" && !own {
 		return target{}, fmt.Errorf("model-base-url %s: http would send the key in the clear; use https, or http to a loopback, private or service address only", originOf(u))
 	}
 	return target{base: strings.TrimRight(u.String(), "/"), origin: originOf(u), own: own}, nil
-}
-
-// serviceName is a service of a job's network; it begins with a letter, for 2130706433 and 0x7f000001
-// are addresses in disguise.
-var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
-
-// privateHost says whether a host is of one's own network by its name or address.
-func privateHost(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Zone() == "" && (addr.Unmap().IsLoopback() || addr.Unmap().IsPrivate())
-	}
-	host = strings.ToLower(host)
-	return serviceName.MatchString(host) || strings.HasSuffix(host, ".localhost") && !strings.HasPrefix(host, ".")
 }
 
 func originOf(u *url.URL) string {
