@@ -92,7 +92,7 @@ func TestStrandedCheckout(t *testing.T) {
 	c.untouched()
 }
 
-// TestBloblessCheckout and SHA-256 are refused in words, or work.
+// TestBloblessCheckout is refused in words: the objects it lacks cannot be had by go-git.
 func TestBloblessCheckout(t *testing.T) {
 	c := open(t, setup{persist: true, before: `find . -mindepth 1 -delete
 header="$(printf 'x-access-token:%s' '${{ github.token }}' | base64 -w0)"
@@ -102,7 +102,7 @@ git rev-parse HEAD`})
 	run := c.run(0)
 	c.ended(run, 2, "failed")
 	c.holds(run.Log, "blob")
-	c.labels(issue, "ai:queued")
+	c.labels(issue, "ai:failed") // found out when the worktree is made, after the claim
 	c.untouched()
 }
 
