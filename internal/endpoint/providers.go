@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"issuesmith/internal/config"
 )
 
 // A Provider is a kind of endpoint that a model's name can begin with.
