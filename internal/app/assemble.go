@@ -116,11 +116,11 @@ func (b *bench) openRepository(q request) config.Problems {
 		dir = "."
 	}
 	problem := func(err error) config.Problems {
-		hint := "give the folder of a git repository with --repo"
-		if b.step.Active {
-			hint = "check the repository out before this step (actions/checkout)"
+		message := err.Error()
+		if errors.Is(err, worktree.ErrNoCommits) {
+			message += "; make a first commit"
 		}
-		return config.Problems{{Where: "checkout", Value: dir, Message: err.Error() + "; " + hint}}
+		return config.Problems{{Where: "checkout", Key: "repo", Value: dir, Message: message}}
 	}
 	repository, err := worktree.Open(dir)
 	if err != nil {
