@@ -27,7 +27,7 @@ func ask(t *testing.T, s *Script, key string, messages ...map[string]any) (int, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	out, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(out), err
 }
