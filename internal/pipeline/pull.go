@@ -66,7 +66,7 @@ func (p pullPage) body() string {
 	if problem := strings.TrimSpace(p.Problem); problem != "" {
 		fmt.Fprintf(&b, "\n### The problem, as the issue tells it\n\n%s\n", fence("", redact.Cut(problem, problemLimit)))
 	}
-	fmt.Fprintf(&b, "\n### What was done\n\n%s\n", p.summary())
+	fmt.Fprintf(&b, "\n### What was done\n\n%s\n", quote(p.summary()))
 	if len(p.Files) > 0 {
 		b.WriteString("\n### Changed files\n\n| file | change | lines |\n|---|---|---|\n")
 		for _, f := range p.Files {
@@ -80,7 +80,7 @@ func (p pullPage) body() string {
 		}
 	}
 	for _, note := range p.Notes {
-		fmt.Fprintf(&b, "\n> %s\n", plain(oneLine(note, 1000)))
+		fmt.Fprintf(&b, "\n%s\n", quote(oneLine(note, 1000)))
 	}
 	for _, remark := range p.Remarks {
 		fmt.Fprintf(&b, "\n> %s\n", remark)
@@ -108,7 +108,7 @@ func (p pullPage) summary() string {
 
 // code is foreign text as a code span in a table cell.
 func code(text string) string {
-	text = strings.NewReplacer("`", "'", "|", "\\|").Replace(oneLine(text, 200))
+	text = strings.NewReplacer("`", "'", "|", "\\|").Replace(oneLine(redact.Escapes(text), 200))
 	return "`" + text + "`"
 }
 

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"strings"
 	"testing"
+
+	"issuesmith/internal/redact"
 )
 
 func TestPlainTakesThePowerOut(t *testing.T) {
@@ -16,6 +18,7 @@ func TestPlainTakesThePowerOut(t *testing.T) {
 		"close https://x.test/o/r/issues/5":  "close https://x.test/o/r/issues/ 5",
 		"see https://x.test/o/r/pulls/5#1":   "see https://x.test/o/r/pulls/ 5# 1",
 		"<!-- issuesmith:pull-request -->":   "<! -- issuesmith:pull-request -->",
+		"fixes #\x1b[0m3 @\x01eve <\x7f!--":  "fixes # 3 @ eve <! --",
 		"a # heading, C#, 50% and 3! stay":   "a # heading, C#, 50% and 3! stay",
 		"plain text with `code` and *stars*": "plain text with `code` and *stars*",
 	} {
@@ -28,12 +31,30 @@ func TestPlainTakesThePowerOut(t *testing.T) {
 	}
 }
 
+func TestQuoteKeepsEverythingInside(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"done\n\n### Checks\n\n| a | b |":         "> done\n> \n> ### Checks\n> \n> | a | b |",
+		"one\r```\rtwo":                           "> one\n> ```\n> two",
+		"</blockquote><details> a<b, x < y":       "> < /blockquote>< details> a< b, x < y",
+		"![x](http://h.test/p.png) [a](http://b)": "> ![x] (http://h.test/p.png) [a] (http://b)",
+		"[a][^1]\n[^1]: note\n[b]: http://h":      "> [a] [ ^1]\n> [ ^1] : note\n> [b] : http://h",
+		"[!NOTE]":                                 "> [ !NOTE]",
+	} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzFence(f *testing.F) {
 	f.Add("```\nfixes #1\n```")
 	f.Add("`````")
+	f.Add("`\x01``\r```\nfixes #1")
 	f.Fuzz(func(t *testing.T, text string) {
 		fenced := fence("", text)
 		ticks := fenced[:strings.IndexByte(fenced, '\n')]
+		fenced = redact.Escapes(fenced) // as every exit does
 		inner := fenced[len(ticks)+1 : len(fenced)-len(ticks)]
 		if strings.Contains(inner, ticks) {
 			t.Errorf("%q closes its own fence", text)
