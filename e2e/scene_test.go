@@ -59,9 +59,11 @@ const sceneTime = 4 * time.Minute
 var usualPermissions = []string{"contents: write", "issues: write", "pull-requests: write", "actions: read"}
 
 // open makes the repository with its workflows and puts the model's script in place.
-func open(t *testing.T, s setup, conversations ...model.Conversation) *scene {
+func open(t testing.TB, s setup, conversations ...model.Conversation) *scene {
 	t.Helper()
-	t.Parallel()
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel()
+	}
 	ctx, stop := context.WithTimeout(t.Context(), max(s.time, sceneTime))
 	t.Cleanup(stop)
 	name := sceneName(t)
@@ -86,8 +88,8 @@ func open(t *testing.T, s setup, conversations ...model.Conversation) *scene {
 }
 
 // sceneName makes a repository's name of a test's.
-func sceneName(t *testing.T) string {
-	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "", ":", "", ";", "", "#", "").Replace(strings.TrimPrefix(t.Name(), "Test")))
+func sceneName(t testing.TB) string {
+	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ",", "", ":", "", ";", "", "#", "").Replace(strings.TrimPrefix(strings.TrimPrefix(t.Name(), "Test"), "Benchmark")))
 }
 
 func orElse(s, usual string) string {
