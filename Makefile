@@ -14,6 +14,7 @@ vet lint unit e2e vuln:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	cd e2e && go run ./cmd/parts && go test -run '^$$' -bench . -timeout 40m .
 
 fuzz:
 	@.ci/fuzz
