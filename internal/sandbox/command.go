@@ -90,6 +90,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 
 // workingDir resolves a folder below the worktree; links that lead out of it are refused.
 func (s *Sandbox) workingDir(below string) (string, error) {
+	if err := s.sameTop(); err != nil {
+		return "", err
+	}
 	dir := filepath.Join(s.options.Dir, below)
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -103,6 +106,24 @@ func (s *Sandbox) workingDir(below string) (string, error) {
 		return "", fmt.Errorf("the command's folder %q lies outside the worktree", below)
 	}
 	return real, nil
+}
+
+// sameTop refuses a folder that a command has put in the worktree's place, where tests would pass on something that
+// nobody judged, and lets the commands' user into it again.
+func (s *Sandbox) sameTop() error {
+	top, err := os.Stat(s.options.Dir)
+	if err != nil {
+		return fmt.Errorf("the worktree's folder is gone, a command has moved or removed it: %w", err)
+	}
+	if !os.SameFile(top, s.top) {
+		return fmt.Errorf("a command has put something else in the place of the worktree's folder %s", s.options.Dir)
+	}
+	if top.Mode().Perm()&0o700 != 0o700 {
+		if err := os.Chmod(s.options.Dir, top.Mode().Perm()|0o700); err != nil { // #nosec G302 -- a folder
+			return fmt.Errorf("opening the worktree's folder again: %w", err)
+		}
+	}
+	return nil
 }
 
 // A reaper is the process between us and a command: parent of all its descendants.

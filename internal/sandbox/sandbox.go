@@ -30,6 +30,7 @@ type Options struct {
 type Sandbox struct {
 	options Options
 	owner   Owner
+	top     os.FileInfo // the worktree's folder as it was found
 	env     []string
 	shell   string
 }
@@ -57,6 +58,10 @@ func New(o Options) (*Sandbox, error) {
 	}
 	if dir := o.Dir; !s.owner.enters(dir) {
 		return nil, fmt.Errorf("commands run as user %d, who cannot enter %s; choose a state folder that other users may pass through", s.owner.UID, dir)
+	}
+	var err error
+	if s.top, err = os.Stat(o.Dir); err != nil {
+		return nil, fmt.Errorf("looking at the worktree: %w", err)
 	}
 	path := s.owner.searchPath(o.Path)
 	for _, name := range []string{"bash", "sh"} {

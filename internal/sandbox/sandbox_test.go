@@ -294,6 +294,41 @@ func TestWorkingDirStaysInside(t *testing.T) {
 	}
 }
 
+func TestClosedWorktreeIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	run(t, s, Command{Script: "touch a && chmod 000 ."})
+	if got := run(t, s, Command{Script: "ls"}).Output(); got != "a\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReplacedWorktreeIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	dir := s.options.Dir
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), Command{Script: "pwd"}); err == nil || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("gone: %v", err)
+	}
+	for name, place := range map[string]func() error{
+		"link":   func() error { return os.Symlink("/tmp", dir) },
+		"folder": func() error { return os.Mkdir(dir, 0o755) },
+	} {
+		if err := place(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Run(t.Context(), Command{Script: "pwd"}); err == nil || !strings.Contains(err.Error(), "in the place of") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCloseRemovesClosedFolders(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -5,11 +5,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"issuesmith/internal/sandbox"
@@ -150,7 +152,7 @@ func (s *Set) kept(name string) (file string, ok bool) {
 // cleanKept takes known values out of a kept output: it stays on disk after the run and is read page by page, where a value
 // that lies across a border would be missed.
 func (s *Set) cleanKept(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := readKept(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was written
 	}
@@ -165,4 +167,31 @@ func (s *Set) cleanKept(file string) error {
 		return fmt.Errorf("keeping an output: %w", err)
 	}
 	return nil
+}
+
+// readKept reads a kept output whole.
+func readKept(file string) ([]byte, error) {
+	f, err := openKept(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return io.ReadAll(io.LimitReader(f, maxKept))
+}
+
+// openKept opens a kept output. A command that runs as our own user could have put a named pipe, which would block, or
+// a link in its place.
+func openKept(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // #nosec G304 -- a name built from a number
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("a command has put something else in the place of %s", file)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -124,6 +125,23 @@ func TestOutputsOfEarlierAttemptsStay(t *testing.T) {
 	call(t, again, "bash", args("command", "echo second"))
 	want(t, call(t, again, "read_file", args("path", "output/1")), false, "1\tfirst\n")
 	want(t, call(t, again, "read_file", args("path", "output/2")), false, "1\tsecond\n")
+}
+
+func TestNamedPipeInPlaceOfAnOutputHoldsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, nil)
+	call(t, s, "bash", args("command", "echo first"))
+	file := s.outputFile(1)
+	must(t, os.Remove(file))
+	must(t, syscall.Mkfifo(file, 0o600))
+	for name, arguments := range map[string]string{"read_file": args("path", "output/1"), "search": args("path", "output/1", "pattern", "x")} {
+		if _, _, err := s.Call(t.Context(), name, arguments); err == nil || !strings.Contains(err.Error(), "in the place of") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.cleanKept(file); err == nil {
+		t.Error("the pipe went unnoticed")
+	}
 }
 
 func TestOutputsThatCannotBeKeptEndTheRun(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"regexp"
 	"regexp/syntax"
@@ -68,7 +67,7 @@ func (s *Set) search(ctx context.Context, a searchArguments) (Result, error) {
 		return failed("%s", explainPattern(err)), nil
 	}
 	if file, ok := s.kept(a.Path); ok {
-		data, err := os.ReadFile(file) // #nosec G304 -- the name is built from a number
+		data, err := readKept(file)
 		if err != nil {
 			return Result{}, fmt.Errorf("reading a kept output: %w", err)
 		}

@@ -8,12 +8,16 @@ import (
 	"weak"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 )
 
 const (
 	// keepFile is the size in bytes up to which a changed file's content is kept; the
 	// gate refuses files long before.
 	keepFile = 8 << 20
+	// hashFile is the size in bytes above which a file's content is not even hashed: a file with a hole in it costs
+	// its maker nothing, and reading a terabyte of zeros would hold the run for an hour.
+	hashFile = 1 << 30
 	// keepChange bounds the contents of one change.
 	keepChange = 64 << 20
 )
@@ -50,6 +54,10 @@ func (t *Tree) read(dir int, name string, s *state, limit int64) error {
 		t.hold(s, data)
 		return nil
 	}
+	if st.Size > hashFile {
+		s.hash, s.data = unread(&st), nil
+		return nil
+	}
 	hasher := plumbing.NewHasher(plumbing.BlobObject, st.Size)
 	n, err := io.Copy(hasher, io.LimitReader(&interruptible{t.stop, file}, st.Size+1))
 	if err != nil {
@@ -60,6 +68,11 @@ func (t *Tree) read(dir int, name string, s *state, limit int64) error {
 	}
 	s.hash, s.data = hasher.Sum(), nil
 	return nil
+}
+
+// unread stands for the hash of a file that is too large to be read. It is another one whenever the file was written.
+func unread(st *unix.Stat_t) plumbing.Hash {
+	return plumbing.ComputeHash(plumbing.AnyObject, fmt.Appendf(nil, "%+v", identityOf(st)))
 }
 
 // changing is the error of a file that is written while it is read: everything a

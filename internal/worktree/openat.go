@@ -180,7 +180,11 @@ func openRegular(dir int, name string) (*os.File, unix.Stat_t, error) {
 func openReadable(root int, path string) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
 	fd, err := openBelow(root, path, openFolderFlags)
-	if errors.Is(err, unix.EACCES) && path != "" {
+	if errors.Is(err, unix.EACCES) && path == "" {
+		if chmodErr := unix.Fchmod(root, 0o700); chmodErr == nil {
+			fd, err = openBelow(root, path, openFolderFlags)
+		}
+	} else if errors.Is(err, unix.EACCES) {
 		parent, name := split(path)
 		above, openErr := openBelow(root, parent, openFolderFlags)
 		if openErr != nil {

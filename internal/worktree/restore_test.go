@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -283,5 +285,47 @@ func TestTooLarge(t *testing.T) {
 	steps(t, tree.Dir(), []step{remove("large")})
 	if _, err := tree.Restore(t.Context(), c); err == nil || !strings.Contains(err.Error(), "large") {
 		t.Errorf("restore: %v", err)
+	}
+}
+
+// TestHugeSparseFile makes a file of a tebibyte that takes no room: it must be noticed without being read.
+func TestHugeSparseFile(t *testing.T) {
+	t.Parallel()
+	tree := begun(t, project)
+	file := filepath.Join(tree.Dir(), "sparse")
+	write(t, tree.Dir(), map[string]string{"sparse": ""})
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c, err := tree.Change(ctx)
+	if err != nil || len(c.Files) != 1 || c.Files[0].New.Size != 1<<40 || !c.Files[0].Binary {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if again := change(t, tree); again.Tree != c.Tree {
+		t.Error("a second look differs")
+	}
+	if err := os.Truncate(file, 1<<41); err != nil {
+		t.Fatal(err)
+	}
+	if later := change(t, tree); later.Tree == c.Tree {
+		t.Error("another size went unnoticed")
+	}
+	if r, err := tree.Restore(ctx, &Change{}); err != nil || len(r.Removed) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestClosedTop takes the permissions of the worktree's own folder away.
+func TestClosedTop(t *testing.T) {
+	t.Parallel()
+	tree := begun(t, project)
+	write(t, tree.Dir(), map[string]string{"new": "x\n"})
+	if err := os.Chmod(tree.Dir(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if c := change(t, tree); len(c.Files) != 1 {
+		t.Errorf("%+v", c.Files)
 	}
 }
