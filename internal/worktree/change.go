@@ -111,6 +111,10 @@ func (t *Tree) file(d *difference) (File, bool, error) {
 			f.New.Hash = d.now.hash.String()
 		}
 	}
+	if f.New.Hash != "" && d.now.data == nil {
+		f.Binary = true // its content was not kept, so it cannot be looked at line by line
+		return f, true, nil
+	}
 	return f, true, t.count(&f)
 }
 

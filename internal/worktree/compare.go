@@ -196,7 +196,7 @@ func (c *comparison) look(dir int, name string, st *unix.Stat_t, s *state) error
 		return nil
 	}
 	limit := int64(keepFile)
-	if c.budget.Add(-s.size) < 0 {
+	if s.size <= limit && c.budget.Add(-s.size) < 0 {
 		limit = 0
 	}
 	return c.tree.read(dir, name, s, limit)

@@ -288,6 +288,26 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestMoreThanIsKept makes more than is kept of a change: it is known all the same, with what was kept first or not.
+func TestMoreThanIsKept(t *testing.T) {
+	t.Parallel()
+	tree := begun(t, project)
+	write(t, tree.Dir(), map[string]string{"aa": "x\n", "huge": strings.Repeat("line\n", keepFile/5+1), "z": "x\n"})
+	if c := change(t, tree); len(c.Files) != 3 || c.Files[0].Added != 1 || c.Files[2].Added != 1 {
+		t.Errorf("one large file hides the lines of the others: %+v", c.Files)
+	}
+	for i := range keepChange/keepFile + 1 {
+		write(t, tree.Dir(), map[string]string{fmt.Sprint("large", i): strings.Repeat("line\n", keepFile/5)})
+	}
+	c := change(t, tree)
+	if len(c.Files) != 3+keepChange/keepFile+1 || c.Tree != gitTree(t, tree) {
+		t.Errorf("%d files, tree %s", len(c.Files), c.Tree)
+	}
+	if _, err := tree.CommitChange(c, someone, "m"); err == nil || !strings.Contains(err.Error(), "read at once") {
+		t.Errorf("commit: %v", err)
+	}
+}
+
 // TestHugeSparseFile makes a file of a tebibyte that takes no room: it must be noticed without being read.
 func TestHugeSparseFile(t *testing.T) {
 	t.Parallel()
