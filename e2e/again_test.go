@@ -81,6 +81,7 @@ func TestAgainWithReview(t *testing.T) {
 		Comments: []gitea.CreatePullReviewComment{{Path: "pricing/discount.py", Body: wish, NewLineNum: 5}},
 	})
 	c.must(err)
+	c.nextSecond()
 	c.label(issue)
 	c.continued(c.run(1), issue, pull.Head.Sha)
 }

@@ -413,6 +413,10 @@ func (c *scene) hook(h stand.Hook) (remove func()) {
 	return world.Proxy.Add(&h)
 }
 
+// nextSecond waits until what was written before is surely older than what comes: the
+// forge's times have no fractions, and what may have come after the label does not count.
+func (c *scene) nextSecond() { time.Sleep(2 * time.Second) }
+
 // kill ends the run's issuesmith as a lost machine would.
 func (c *scene) kill() {
 	found := world.Issuesmith(c.repo.FullName())
