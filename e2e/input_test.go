@@ -101,7 +101,7 @@ git rev-parse HEAD`})
 	run := c.run(0)
 	c.ended(run, 2, "failed")
 	c.holds(run.Log, "blob")
-	c.labels(issue, "ai:failed") // found out when the worktree is made, after the claim
+	c.labels(issue, "ai:queued")
 	c.untouched()
 }
 

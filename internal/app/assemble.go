@@ -127,6 +127,9 @@ func (b *bench) openRepository(q request) config.Problems {
 		return problem(err)
 	}
 	head, err := repository.Head()
+	if err == nil {
+		err = repository.Complete(head.Commit)
+	}
 	if err != nil {
 		return problem(err)
 	}

@@ -321,3 +321,35 @@ func (r *Repository) rest() {
 		f.rest()
 	}
 }
+
+// Complete looks whether everything a commit's tree names is here. Only a partial clone can lack
+// something by design, so only there it looks; the error is an *UnsupportedError then.
+func (r *Repository) Complete(commit string) error {
+	if !r.partial {
+		return nil
+	}
+	c, err := r.commit(commit)
+	if err != nil {
+		return err
+	}
+	seen := map[plumbing.Hash]bool{}
+	for open := []plumbing.Hash{c.TreeHash}; len(open) > 0; {
+		hash := open[len(open)-1]
+		open = open[:len(open)-1]
+		entries, err := r.tree(hash)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			switch {
+			case e.Mode == filemode.Submodule || seen[e.Hash]:
+			case e.Mode == filemode.Dir:
+				open = append(open, e.Hash)
+			case !r.has(e.Hash):
+				return r.missing(plumbing.BlobObject, e.Hash)
+			}
+			seen[e.Hash] = true
+		}
+	}
+	return nil
+}
