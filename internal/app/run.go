@@ -207,7 +207,7 @@ func (b *bench) deliver(o *pipeline.Outcome, asJSON bool) error {
 	b.conclude(o)
 	if asJSON {
 		if err := json.NewEncoder(b.program.stdout).Encode(o); err != nil {
-			return err
+			return &infraError{fmt.Errorf("printing the outcome: %w", err)}
 		}
 	}
 	if !b.step.Active {

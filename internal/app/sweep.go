@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,7 +123,7 @@ func (b *bench) deliverAll(outcomes []*pipeline.Outcome, asJSON bool) error {
 	}
 	if asJSON {
 		if _, err := b.program.stdout.Write(append(issues, '\n')); err != nil {
-			return err
+			return &infraError{fmt.Errorf("printing the outcomes: %w", err)}
 		}
 	}
 	last := &pipeline.Outcome{Status: pipeline.NothingToDo}
