@@ -22,15 +22,21 @@ var guidance = []string{"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"}
 func (r *run) prepare(ctx context.Context) error {
 	r.Log.Stage("Prepare a clean worktree", r.state)
 	r.tell(ctx)
+	opened := r.open(ctx, r.start.commit)
+	var learned error
+	if opened == nil {
+		learned = r.learnSecrets(ctx)
+	}
+	// Not before all secrets are known: the issue may hold one.
 	_ = r.record.Write(transcript.KindRun, 0, 0, transcript.Run{
 		ID: r.runID(), Version: r.Version, Issue: r.Issue, Title: r.task.Title, Body: r.task.Body, Repository: r.Config.Repository,
 		Base: r.start.commit, Branch: r.BaseBranch, Model: r.Client.Name(), Sandbox: r.Config.Sandbox, Config: r.Config.Effective(),
 	})
-	if err := r.open(ctx, r.start.commit); err != nil {
-		return infrastructure("preparing the worktree", err)
+	if opened != nil {
+		return infrastructure("preparing the worktree", opened)
 	}
-	if err := r.learnSecrets(ctx); err != nil {
-		return infrastructure("looking for secrets that stand in the repository", err)
+	if learned != nil {
+		return infrastructure("looking for secrets that stand in the repository", learned)
 	}
 	if _, err := gate.Setup(ctx, r.sandbox, r.Config.SetupCommands, r.Config.TestTimeout, r.progress); err != nil {
 		return infrastructure("setting up", err)
