@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,7 +37,9 @@ type objectFolder struct {
 	dir   *dotgit.DotGit
 	files billy.Filesystem
 	cache cache.Object
-	packs []*pack
+
+	mu    sync.RWMutex
+	packs []*pack // only ever replaced
 }
 
 type pack struct {
@@ -53,21 +56,46 @@ func openObjectFolder(files billy.Filesystem, shared cache.Object) (*objectFolde
 	if file, err := f.dir.Object(plumbing.ZeroHash); err == nil {
 		_ = file.Close()
 	}
+	return f, f.listPacks()
+}
+
+// listPacks looks which packs there are. Git may repack a repository at any time, so it is done again for an object
+// that is missing, as git does.
+func (f *objectFolder) listPacks() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	hashes, err := f.dir.ObjectPacks()
 	if err != nil {
-		return nil, fmt.Errorf("list the packs: %w", err)
+		return fmt.Errorf("list the packs: %w", err)
 	}
+	packs := make([]*pack, 0, len(hashes))
 	for _, hash := range hashes {
+		if i := slices.IndexFunc(f.packs, func(p *pack) bool { return p.hash == hash }); i >= 0 {
+			packs = append(packs, f.packs[i])
+			continue
+		}
 		index, err := f.readIndex(hash)
 		if errors.Is(err, dotgit.ErrPackfileNotFound) {
 			continue // a pack without an index: git ignores it as well
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the index of pack %s: %w", hash, err)
+			return fmt.Errorf("read the index of pack %s: %w", hash, err)
 		}
-		f.packs = append(f.packs, &pack{hash: hash, index: index})
+		packs = append(packs, &pack{hash: hash, index: index})
 	}
-	return f, nil
+	for _, p := range f.packs {
+		if !slices.Contains(packs, p) {
+			p.rest()
+		}
+	}
+	f.packs = packs
+	return nil
+}
+
+func (f *objectFolder) known() []*pack {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.packs
 }
 
 func (f *objectFolder) readIndex(hash plumbing.Hash) (*idxfile.MemoryIndex, error) {
@@ -82,16 +110,21 @@ func (f *objectFolder) readIndex(hash plumbing.Hash) (*idxfile.MemoryIndex, erro
 
 // object returns plumbing.ErrObjectNotFound when it is not in this folder.
 func (f *objectFolder) object(hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	for _, p := range f.packs {
-		if ok, err := p.index.Contains(hash); err == nil && ok {
-			return f.packed(p, hash)
+	for _, p := range f.known() {
+		if ok, err := p.index.Contains(hash); err != nil || !ok {
+			continue
 		}
+		object, err := f.packed(p, hash)
+		if errors.Is(err, dotgit.ErrPackfileNotFound) {
+			continue // repacked since
+		}
+		return object, err
 	}
 	return f.loose(hash)
 }
 
 func (f *objectFolder) has(hash plumbing.Hash) bool {
-	for _, p := range f.packs {
+	for _, p := range f.known() {
 		if ok, err := p.index.Contains(hash); err == nil && ok {
 			return true
 		}
@@ -171,14 +204,18 @@ func (f *objectFolder) loose(hash plumbing.Hash) (object plumbing.EncodedObject,
 // a checkout, since a run goes on for long after it.
 func (f *objectFolder) rest() {
 	f.cache.Clear()
-	for _, p := range f.packs {
-		p.mu.Lock()
-		for _, reader := range p.idle {
-			_ = reader.Close()
-		}
-		p.idle = nil
-		p.mu.Unlock()
+	for _, p := range f.known() {
+		p.rest()
 	}
+}
+
+func (p *pack) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, reader := range p.idle {
+		_ = reader.Close()
+	}
+	p.idle = nil
 }
 
 func newObject(kind plumbing.ObjectType, data []byte) plumbing.EncodedObject {

@@ -265,24 +265,37 @@ func (r *Repository) object(kind plumbing.ObjectType, hash plumbing.Hash) (plumb
 	found, ok := r.created[hash]
 	folders := r.folders
 	r.mu.RUnlock()
-	for i := 0; !ok && i < len(folders); i++ {
+	if !ok {
 		var err error
-		found, err = folders[i].object(hash)
+		found, err = findObject(folders, hash)
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			continue
+			for _, f := range folders {
+				if err := f.listPacks(); err != nil {
+					return nil, err
+				}
+			}
+			found, err = findObject(folders, hash)
+		}
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			return nil, r.missing(kind, hash)
 		}
 		if err != nil {
 			return nil, err
 		}
-		ok = true
-	}
-	if !ok {
-		return nil, r.missing(kind, hash)
 	}
 	if found.Type() != kind {
 		return nil, fmt.Errorf("object %s is a %s, not a %s", hash, found.Type(), kind)
 	}
 	return found, nil
+}
+
+func findObject(folders []*objectFolder, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	for _, f := range folders {
+		if found, err := f.object(hash); !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return found, err
+		}
+	}
+	return nil, plumbing.ErrObjectNotFound
 }
 
 func (r *Repository) has(hash plumbing.Hash) bool {

@@ -323,3 +323,30 @@ func TestChown(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestRepackedMeanwhile has git repack the repository while it is open, as its automatic gc does after a commit or fetch.
+func TestRepackedMeanwhile(t *testing.T) {
+	t.Parallel()
+	repo := repoWith(t, project)
+	r := opened(t, repo)
+	for i := range 3 { // loose objects into a pack, then one pack into another
+		write(t, repo, map[string]string{"more": fmt.Sprint(i)})
+		git(t, repo, "add", "-A")
+		git(t, repo, "commit", "-q", "-m", "more")
+		git(t, repo, "repack", "-q", "-a", "-d")
+		git(t, repo, "prune-packed", "-q")
+		tree, err := r.Checkout(t.Context(), head(t, repo), filepath.Join(t.TempDir(), "tree"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(r.folders[0].known()); n != 1 {
+		t.Errorf("%d packs are known", n)
+	}
+	if _, err := r.Commit(strings.Repeat("1", 40)); err == nil {
+		t.Error("an object that is nowhere was found")
+	}
+}
