@@ -23,6 +23,9 @@ type folder struct {
 	dir  string
 	work string
 	lock *os.File // held while the run lives; its text is the work folder
+	// away is a second lock, in a work folder that lies elsewhere: a runner may have removed the run's own folder by the time
+	// somebody looks for what a dead run left. It is nil when work is in dir.
+	away *os.File
 }
 
 // newFolder makes the run's folder below parent and removes the worktrees of dead runs beside it.
@@ -49,7 +52,10 @@ func newFolder(parent string, issue int, desk bool) (*folder, error) {
 			return nil, fmt.Errorf("making the work folder: %w", err)
 		}
 	}
-	if err := f.take(); err != nil {
+	if f.lock, err = take(dir, f.work); err == nil && filepath.Dir(f.work) != dir {
+		f.away, err = take(f.work, f.work)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("locking the run's folder: %w", err)
 	}
 	return f, nil
@@ -72,21 +78,24 @@ func reachableFolder() (string, error) {
 	return "", fmt.Errorf("none of %s can be written and lets other users pass through", strings.Join(workParents(), ", "))
 }
 
-// take makes the lock. It gets its name when it is held, so that nobody finds it free.
-func (f *folder) take() error {
-	name := filepath.Join(f.dir, "lock")
-	lock, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in the folder just made
+// take makes the lock in dir. It gets its name when it is held, so that nobody finds it free.
+func take(dir, work string) (*os.File, error) {
+	name := filepath.Join(dir, "lock")
+	lock, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in a folder just made
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.lock = lock
-	if _, err := lock.WriteString(f.work); err != nil {
-		return err
+	_, err = lock.WriteString(work)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { // #nosec G115 -- a descriptor
-		return err
+	if err == nil {
+		err = os.Rename(name+".new", name)
 	}
-	return os.Rename(name+".new", name)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 // stamp begins a folder's name: names in order are runs in order.
@@ -95,6 +104,9 @@ func stamp() string { return time.Now().UTC().Format("20060102T150405") }
 // close removes the worktree and, when nothing was kept, the folder.
 func (f *folder) close(keep bool) error {
 	err := errors.Join(sandbox.RemoveAll(f.work), os.Remove(filepath.Join(f.dir, "lock")), f.lock.Close())
+	if f.away != nil {
+		err = errors.Join(err, f.away.Close())
+	}
 	if !keep {
 		err = errors.Join(err, sandbox.RemoveAll(f.dir))
 	}
@@ -103,21 +115,41 @@ func (f *folder) close(keep bool) error {
 
 // buryDead removes the worktrees of runs that died: their lock is free.
 func buryDead(parent string) {
-	locks, _ := filepath.Glob(filepath.Join(parent, "*", "lock"))
-	for _, name := range locks {
-		lock, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW, 0) // #nosec G304 -- found below our own folder
-		if err != nil {
-			continue
-		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil { // #nosec G115 -- a descriptor
-			work, err := os.ReadFile(name) // #nosec G304 -- as above
-			if err == nil && ourWork(string(work), filepath.Dir(name)) {
-				_ = sandbox.RemoveAll(string(work))
-			}
+	for _, name := range locks(parent, "*") {
+		if bury(name, func(work string) bool { return ourWork(work, filepath.Dir(name)) }) {
 			_ = os.Remove(name)
 		}
-		_ = lock.Close()
 	}
+	for _, place := range workParents() {
+		for _, name := range locks(place, "issuesmith-*") {
+			// Anybody can make such a folder in a place that all may write to: it must be ours, and name itself.
+			var st unix.Stat_t
+			if err := unix.Lstat(filepath.Dir(name), &st); err == nil && int(st.Uid) == os.Geteuid() {
+				bury(name, func(work string) bool { return work == filepath.Dir(name) })
+			}
+		}
+	}
+}
+
+func locks(parent, pattern string) []string {
+	found, _ := filepath.Glob(filepath.Join(parent, pattern, "lock")) // the patterns are good ones
+	return found
+}
+
+// bury removes the worktree that a lock names, if it is one of ours. It says whether nobody held the lock.
+func bury(name string, ours func(work string) bool) bool {
+	lock, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW, 0) // #nosec G304 -- found in our own folders
+	if err != nil {
+		return false
+	}
+	defer func() { _ = lock.Close() }()                               // nothing was written
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil { // #nosec G115 -- a descriptor
+		return false
+	}
+	if work, err := os.ReadFile(name); err == nil && ours(string(work)) { // #nosec G304 -- as above
+		_ = sandbox.RemoveAll(string(work))
+	}
+	return true
 }
 
 // ourWork guards the removal: only the two places where a run puts its worktree.
