@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// OutputNames lists the action's outputs, in the order of product.md.
+// OutputNames lists the action's outputs, in the order of action.yml.
 func OutputNames() []string {
 	return []string{
 		"status", "pull-request-number", "pull-request-url", "branch", "commit", "attempts", "model-calls",

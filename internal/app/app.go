@@ -17,7 +17,7 @@ import (
 	"issuesmith/internal/pipeline"
 )
 
-// An ExitCode is what the process ends with; see product.md for the meanings.
+// An ExitCode is what the process ends with; the README's section on commands has the meanings.
 type ExitCode int
 
 // program is what a command can see of the world. Tests give their own.

@@ -79,7 +79,7 @@ func (p *program) assemble(q request) (*bench, error) {
 		b.branch, problems = b.baseBranch(problems)
 	}
 	if len(problems) > 0 {
-		return b, problems
+		return b, append(problems, b.forgotten(q, file)...)
 	}
 	if err := b.connect(q); err != nil {
 		return b, err
@@ -148,6 +148,17 @@ func (b *bench) repositoryFile() ([]byte, error) {
 		return nil, nil
 	}
 	return file, err
+}
+
+// forgotten explains mistakes on a desk whose cause may be a repository file without a commit.
+func (b *bench) forgotten(q request, file []byte) config.Problems {
+	if b.step.Active || b.repository == nil || file != nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(q.dir, repositoryFile)); err != nil {
+		return nil
+	}
+	return config.Problems{{Where: repositoryFile, Message: "is in the folder but not in the commit, and a run reads the commit: commit it first"}}
 }
 
 // baseBranch is what the pull request goes to: what is configured, what is checked out, or the

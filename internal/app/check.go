@@ -1,12 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,8 @@ func (p *program) newCheck() *cobra.Command {
 	q := request{}
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check the configuration and print the effective values", Args: cobra.NoArgs,
-		Long: "Check the configuration and print the effective values, secrets as ***. Every mistake is listed at once.\n" +
+		Long: "Check the configuration and print the effective values, secrets as ***. Every mistake is listed at\n" +
+			"once. Outside a workflow step the credentials (token, model-api-key) are not asked for.\n" +
 			"In a workflow step the repository file is read from the checked-out commit, as a run does;\n" +
 			"on a desk from the folder, so that it can be checked before it is committed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +62,10 @@ func (p *program) runCheck(q request) error {
 			problems = append(problems, *problem)
 		}
 	}
-	if err := p.printEffective(cfg, q.json); err != nil {
+	if note := b.uncommitted(q, file); note != "" && !step.Active {
+		cfg.Notes = append(cfg.Notes, note)
+	}
+	if err := p.printEffective(cfg, problems, q.json); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -68,11 +74,28 @@ func (p *program) runCheck(q request) error {
 	return nil
 }
 
+// uncommitted says that a run reads another repository file than the one in the folder. A folder
+// that is no usable checkout says nothing: a check needs none.
+func (b *bench) uncommitted(q request, file []byte) string {
+	if len(b.openRepository(q)) > 0 {
+		return ""
+	}
+	committed, err := b.repositoryFile()
+	if err != nil || bytes.Equal(committed, file) {
+		return ""
+	}
+	return fmt.Sprintf("a run reads %s from the commit (%.10s), where it is not the same as in this folder", repositoryFile, b.base)
+}
+
 // printEffective prints the values even where some are wrong, so that a person sees what was read.
-func (p *program) printEffective(cfg *config.Config, asJSON bool) error {
+func (p *program) printEffective(cfg *config.Config, problems config.Problems, asJSON bool) error {
 	values := cfg.Effective()
 	if asJSON {
-		return json.NewEncoder(p.stdout).Encode(map[string]any{"values": values, "notes": cfg.Notes})
+		list := []string{}
+		for _, problem := range problems {
+			list = append(list, problem.String())
+		}
+		return json.NewEncoder(p.stdout).Encode(map[string]any{"values": values, "notes": append([]string{}, cfg.Notes...), "problems": list})
 	}
 	names := make([]string, 0, len(values))
 	for name := range values {
@@ -80,7 +103,7 @@ func (p *program) printEffective(cfg *config.Config, asJSON bool) error {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		if _, err := fmt.Fprintf(p.stdout, "%s: %v\n", name, values[name]); err != nil {
+		if _, err := fmt.Fprintln(p.stdout, strings.TrimSpace(name+": "+shown(values[name]))); err != nil {
 			return err
 		}
 	}
@@ -90,4 +113,18 @@ func (p *program) printEffective(cfg *config.Config, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// shown is a value as one would write it in the repository file.
+func shown(value any) string {
+	if text, isText := value.(string); isText {
+		return text
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // && in a command stays as it is
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return b.String()
 }

@@ -28,7 +28,8 @@ func (p *program) newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "The main job on a bundled project; no account, no network", Args: cobra.NoArgs,
 		Long: "Runs the whole job on a bundled broken project and a bundled issue, with recorded answers of a model:\n" +
-			"the first attempt fails the gate, the second repairs it. Nothing outside folders of its own, below ~/.local/state/issuesmith, is touched.",
+			"the first attempt fails the gate, the second repairs it. It writes to folders of its own only,\n" +
+			"below ~/.local/state/issuesmith.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDemo(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the outcome as JSON on stdout, the log on stderr")

@@ -17,9 +17,9 @@ clean copy of the repository, programs check what it did, and a person reviews a
 
 In a workflow step it needs no command. On a desk, try
 
-  issuesmith demo                                       the main job on a bundled project
-  issuesmith run --repo DIR --issue-file FILE           your repository and an issue in a file, no forge
-  issuesmith check                                      what is configured, and every mistake in it`
+  issuesmith demo                               the main job on a bundled project
+  issuesmith run --repo DIR --issue-file FILE   your repository and an issue in a file, no forge
+  issuesmith check                              what is configured, and every mistake in it`
 
 // notBuilt are commands and flags that a later version brings.
 var (
@@ -50,6 +50,7 @@ func (p *program) newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolP("help", "h", false, "help for the command")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.AddCommand(p.newRun(), p.newSweep(), p.newCheck(), p.newPreflight(), p.newDemo(), p.newShow(), p.newReplay(), p.newVersion())
 	return root
 }

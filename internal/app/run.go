@@ -234,8 +234,10 @@ func (b *bench) conclude(o *pipeline.Outcome) {
 		b.log.Printf(actions.Notice, "%s", o.Reason)
 	case o.Exit == pipeline.ExitDone && o.PullURL != "":
 		b.log.Printf(actions.Info, "done: %s, %s", o.Status, o.PullURL)
+	case o.Exit == pipeline.ExitDone && o.Reason != "":
+		b.log.Printf(actions.Info, "done: %s, %s", o.Status, o.Reason)
 	case o.Exit == pipeline.ExitDone:
-		b.log.Printf(actions.Info, "done: %s %s", o.Status, o.Reason)
+		b.log.Printf(actions.Info, "done: %s", o.Status)
 	default:
 		b.log.Printf(actions.Error, "%s (%s): %s", o.Status, o.Class, o.Reason)
 	}

@@ -101,7 +101,7 @@ type Setting struct {
 	Bool     bool // true or false: a flag without a value means true
 }
 
-// Settings lists what works in this version, in the order of product.md.
+// Settings lists what works in this version, in the order people read it.
 func Settings() []Setting {
 	table := table()
 	out := make([]Setting, len(table))

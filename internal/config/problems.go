@@ -27,7 +27,10 @@ func (p Problem) String() string {
 	if p.Value != "" {
 		b.WriteString(" = " + quote(p.Value))
 	}
-	b.WriteString(": " + p.Message)
+	if p.Key != "" || p.Value != "" {
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Message)
 	return b.String()
 }
 

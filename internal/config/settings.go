@@ -20,7 +20,7 @@ type setting struct {
 	show     func(c *Config) any // for Effective
 }
 
-// table is every setting that works in this version, in the order of product.md.
+// table is every setting that works in this version, in the order people read it.
 func table() []setting {
 	minute := time.Minute
 	return []setting{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,9 @@ func (e *InfraError) Error() string {
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
-	if e.Remedy != "" {
+	if e.Remedy != "" && strings.HasSuffix(s, "\n") {
+		s += e.Remedy
+	} else if e.Remedy != "" {
 		s += "; " + e.Remedy
 	}
 	return s

@@ -10,7 +10,7 @@ import (
 	"issuesmith/internal/worktree"
 )
 
-// Sizes of product.md, in bytes.
+// What a pull request holds at most, in bytes.
 const (
 	problemLimit = 15_000
 	summaryLimit = 4_000

@@ -55,7 +55,7 @@ type Log interface {
 // A Status is the output of the same name.
 type Status string
 
-// The statuses of product.md.
+// The statuses, as the README lists them.
 const (
 	Opened      Status = "opened"
 	Updated     Status = "updated"
