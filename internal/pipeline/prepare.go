@@ -23,10 +23,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.Log.Stage("Prepare a clean worktree", r.state)
 	r.tell(ctx)
 	opened := r.open(ctx, r.start.commit)
-	var learned error
-	if opened == nil {
-		learned = r.learnSecrets(ctx)
-	}
+	learned := r.learnSecrets(ctx)
 	// Not before all secrets are known: the issue may hold one.
 	_ = r.record.Write(transcript.KindRun, 0, 0, transcript.Run{
 		ID: r.runID(), Version: r.Version, Issue: r.Issue, Title: r.task.Title, Body: r.task.Body, Repository: r.Config.Repository,

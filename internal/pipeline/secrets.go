@@ -19,7 +19,13 @@ func (r *run) learnSecrets(ctx context.Context) error {
 			unseen[value] = true
 		}
 	}
-	if len(unseen) == 0 {
+	// Whatever happens below, what was not found to be ordinary is redacted.
+	defer func() {
+		for value := range unseen {
+			r.Redact.Add(value)
+		}
+	}()
+	if len(unseen) == 0 || r.tree == nil {
 		return nil
 	}
 	files, err := r.tree.Files(ctx)
@@ -40,9 +46,6 @@ func (r *run) learnSecrets(ctx context.Context) error {
 		if len(unseen) == 0 {
 			break
 		}
-	}
-	for value := range unseen {
-		r.Redact.Add(value)
 	}
 	return nil
 }
