@@ -32,6 +32,7 @@ type bench struct {
 	redact     *redact.Redactor
 	log        *actions.Log
 	out        io.Writer // for results: stdout, unless that is the log
+	dir        string    // the checkout's folder
 	repository *worktree.Repository
 	base       string
 	branch     string
@@ -115,6 +116,7 @@ func (b *bench) openRepository(q request) config.Problems {
 	if dir == "" {
 		dir = "."
 	}
+	b.dir = dir
 	problem := func(err error) config.Problems {
 		message := err.Error()
 		if errors.Is(err, worktree.ErrNoCommits) {

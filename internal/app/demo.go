@@ -27,9 +27,9 @@ func (p *program) newDemo() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "demo", Short: "The main job on a bundled project; no account, no network", Args: cobra.NoArgs,
-		Long: "Runs the whole job on a bundled broken project and a bundled issue, with recorded answers of a model:\n" +
-			"the first attempt fails the gate, the second repairs it. It writes to folders of its own only,\n" +
-			"below ~/.local/state/issuesmith.",
+		Long: "Runs the whole job on a bundled broken project and a bundled issue, with recorded answers of a\n" +
+			"model: the first attempt fails the gate, the second repairs it. It writes to folders of its own\n" +
+			"only, below ~/.local/state/issuesmith.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDemo(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the outcome as JSON on stdout, the log on stderr")

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"issuesmith/internal/actions"
 	"issuesmith/internal/config"
@@ -74,10 +76,23 @@ func (b *bench) show(o *pipeline.Outcome) {
 		print("\n%s\n%s\n", rule("The comment on the issue"), o.Report)
 	}
 	if o.Branch != "" {
-		clone := cloneOf(filepath.Dir(o.Transcript))
-		print("\n%s\nbranch %s, commit %s, in %s\nto take it over:  git fetch %s %s:%s\npatch:            %s\n",
-			rule("Where it is"), o.Branch, o.Commit, clone, clone, o.Branch, o.Branch, o.Patch)
+		clone, dir := cloneOf(filepath.Dir(o.Transcript)), b.dir
+		if absolute, err := filepath.Abs(dir); err == nil {
+			dir = absolute // the line is pasted anywhere
+		}
+		print("\n%s\nbranch %s, commit %s, in %s\nto take it over:  git -C %s fetch %s %s:%s\nto run it again:  issuesmith replay --repo %s %s\npatch:            %s\n",
+			rule("Where it is"), o.Branch, o.Commit, clone, quoted(dir), quoted(clone), o.Branch, o.Branch, quoted(dir), quoted(o.Transcript), o.Patch)
 	}
+}
+
+// quoted is a path as a shell takes it.
+func quoted(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool {
+		return r != '/' && r != '.' && r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }
 
 func rule(title string) string { return "──── " + title + " ────" }

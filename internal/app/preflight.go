@@ -15,7 +15,8 @@ func (p *program) newPreflight() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "preflight", Short: "Try worktree, setup and test commands, without claiming anything", Args: cobra.NoArgs,
 		Long: "Make the clean worktree, run the setup and test commands in it and say what isolation there is.\n" +
-			"Claims nothing and does not ask the model, unless --endpoint is given: then one tiny request, with a tool.",
+			"Claims nothing and does not ask the model, unless --endpoint is given: then one tiny request,\n" +
+			"with a tool.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.flags = settingsGiven(cmd)
 			return p.runPreflight(cmd.Context(), q, askEndpoint)

@@ -20,7 +20,7 @@ func (p *program) newReplay() *cobra.Command {
 		Use: "replay TRANSCRIPT", Short: "Run again with the recorded answers of the model", Args: oneFile("a transcript"),
 		Long: "Run again on the recorded commit with the recorded answers of the model, against the local forge:\n" +
 			"nothing is asked, pushed or commented. Settings are those of the record unless given again.\n" +
-			"--repo names a repository that has the recorded commit; of a demo, that is the folder `project` it left.",
+			"--repo names a repository that has the recorded commit; of a demo, the folder `project` it left.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.flags = settingsGiven(cmd)
 			return p.runReplay(cmd.Context(), q, args[0])

@@ -21,8 +21,8 @@ func (p *program) newSweep() *cobra.Command {
 	q := request{}
 	cmd := &cobra.Command{
 		Use: "sweep", Short: "Work on all queued issues, and recover those whose run died", Args: cobra.NoArgs,
-		Long: "One pass over the queued issues, oldest first, after what dead runs left. Without a checkout the base\n" +
-			"branch is fetched first.",
+		Long: "One pass over the queued issues, oldest first, after what dead runs left. Without a checkout the\n" +
+			"base branch is fetched first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.flags = settingsGiven(cmd)
 			return p.runSweep(cmd.Context(), q)

@@ -258,7 +258,7 @@ func checkExample(t *testing.T, file string, a action) {
 			switch {
 			case strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != "false":
 				t.Error("the checkout keeps its credentials")
-			case strings.HasPrefix(step.Uses, "issuesmith/issuesmith@"):
+			case strings.Contains(step.Uses, "/issuesmith/issuesmith@"):
 				used++
 				if step.Timeout < 1 || step.Timeout > 175 {
 					t.Errorf("timeout-minutes: %d", step.Timeout)

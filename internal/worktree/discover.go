@@ -37,7 +37,7 @@ func discover(dir string) (layout, error) {
 			return layout{gitDir: gitDir, commonDir: common}, err
 		}
 		if at == filepath.Dir(at) {
-			return layout{}, fmt.Errorf("%s is %w: check the repository out first (actions/checkout), or name its folder", dir, ErrNoRepository)
+			return layout{}, fmt.Errorf("%s is %w: check the repository out first (actions/checkout), or name its folder with --repo", dir, ErrNoRepository)
 		}
 	}
 }
