@@ -1,6 +1,7 @@
 package stand
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -100,12 +101,9 @@ func Processes() []Process {
 func readProcess(pid int) (Process, bool) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	p := Process{PID: pid}
-	info, err := os.Stat(dir)
-	if err != nil {
+	var err error
+	if p.UID, err = uidOf(dir); err != nil {
 		return p, false
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		p.UID = int(st.Uid)
 	}
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
@@ -130,7 +128,8 @@ func readProcess(pid int) (Process, bool) {
 func (s *Stand) ours() []Process {
 	var out []Process
 	for _, p := range Processes() {
-		below := strings.HasPrefix(p.Cwd, s.Dir+"/") || strings.HasPrefix(p.Exe, s.Dir+"/")
+		// Folder and file of a process that closed its memory are hidden from its own user too; its arguments are not.
+		below := strings.HasPrefix(p.Cwd, s.Dir+"/") || strings.HasPrefix(p.Exe, s.Dir+"/") || strings.HasPrefix(p.Command, s.Dir+"/")
 		if p.PID != os.Getpid() && (below || s.user.drop && p.UID == s.user.uid) {
 			out = append(out, p)
 		}
@@ -138,20 +137,70 @@ func (s *Stand) ours() []Process {
 	return out
 }
 
-// Issuesmith lists the running issuesmith processes of a repository's jobs, which
-// their environment names (a host-mode workspace has a random name).
+// Issuesmith lists the running issuesmith processes of a repository's jobs. They close their memory,
+// so only root could read their environment; what tells them apart for everybody is the lock they
+// hold in their job's temporary folder, beside which lies the checkout.
 func (s *Stand) Issuesmith(repo string) []Process {
-	var out []Process
-	for _, p := range s.ours() {
-		if !strings.HasPrefix(filepath.Base(p.Exe), "issuesmith") {
+	holders := lockHolders()
+	jobs := map[int]bool{}
+	locks, _ := filepath.Glob(filepath.Join(s.Dir, "runner-*", "work", "*", "tmp", "issuesmith", "*", "lock")) // a good pattern
+	for _, lock := range locks {
+		var st syscall.Stat_t
+		if err := syscall.Stat(lock, &st); err != nil {
 			continue
 		}
-		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "environ"))
-		if err == nil && strings.Contains("\x00"+string(env), "\x00GITHUB_REPOSITORY="+repo+"\x00") {
+		job := filepath.Join(lock, "..", "..", "..", "..")
+		configs, _ := filepath.Glob(filepath.Join(job, "*", ".git", "config")) // a good pattern
+		for _, config := range configs {
+			text, err := os.ReadFile(config)
+			if err == nil && strings.Contains(string(text), "/"+repo+"\n") {
+				jobs[holders[st.Ino]] = true
+			}
+		}
+	}
+	var out []Process
+	for _, p := range s.ours() {
+		if jobs[p.PID] {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// lockHolders reads which process holds the lock on which file (inode), from /proc/locks.
+func lockHolders() map[uint64]int {
+	holders := map[uint64]int{}
+	text, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		// 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[1] != "FLOCK" {
+			continue
+		}
+		pid, err := strconv.Atoi(fields[4])
+		inode, parseErr := strconv.ParseUint(fields[5][strings.LastIndexByte(fields[5], ':')+1:], 10, 64)
+		if err == nil && parseErr == nil {
+			holders[inode] = pid
+		}
+	}
+	return holders
+}
+
+// uidOf reads the real user of a process; the owner of its folder in /proc is root once it has closed its memory.
+func uidOf(dir string) (int, error) {
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "Uid:"); ok {
+			return strconv.Atoi(strings.Fields(rest)[0])
+		}
+	}
+	return 0, errors.New("no Uid in " + dir + "/status")
 }
 
 // Below lists a process and all its descendants.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"issuesmith/internal/config"
 	"issuesmith/internal/pipeline"
@@ -30,6 +31,9 @@ type program struct {
 
 // Main runs the command line of this process.
 func Main() ExitCode {
+	// Commands of the model may run as our user: without this they could read our environment and memory,
+	// where the token is (proc(5), PR_SET_DUMPABLE). It fails for no caller.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	ctx, stop := stoppable(context.Background())
 	defer stop()
 	p := &program{environ: os.Environ, stdout: os.Stdout, stderr: os.Stderr, version: buildVersion()}
