@@ -167,14 +167,14 @@ func startReaper(o order) (*reaper, error) {
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"}
 	cmd.Stdout, cmd.Stderr = outWrite, outWrite
 	cmd.ExtraFiles = []*os.File{controlRead, reportWrite}
-	err = cmd.Start()
+	err = watch(cmd)
 	closeAll(outWrite, controlRead, reportWrite)
 	if err == nil {
 		// The order goes over the control pipe, not over an argument that all can read.
 		_, err = controlWrite.Write(append(encoded, '\n'))
 		if err != nil {
 			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+			_ = unwatch(cmd)
 		}
 	}
 	if err != nil {
@@ -223,10 +223,13 @@ func (r *reaper) wait(ctx context.Context, limit time.Duration) (end ending, tim
 		}
 	}
 	err = got.err
-	if errors.Is(err, io.EOF) {
-		err = errors.New("the process that watches over it was killed")
-	}
-	if waitErr := r.cmd.Wait(); err == nil && waitErr != nil {
+	waitErr := unwatch(r.cmd)
+	switch {
+	case errors.Is(err, io.EOF):
+		// The command has killed what watched over it: it ended by its own doing.
+		sweepOrphans()
+		got.ending, err = killed(), nil
+	case err == nil && waitErr != nil:
 		err = fmt.Errorf("the process that watches over it: %w", waitErr)
 	}
 	return got.ending, timedOut, errors.Join(err, r.report.Close())

@@ -49,6 +49,11 @@ func init() {
 	}
 }
 
+// killed is the ending of a command that was killed.
+func killed() ending {
+	return ending{Exit: 128 + int(unix.SIGKILL), Signal: unix.SignalName(unix.SIGKILL)}
+}
+
 // reap starts one command, waits for it, kills all its descendants and reports. When
 // the control pipe closes first (time limit, cancel, or death of the parent by SIGKILL), it kills them at once.
 func reap() {
@@ -87,7 +92,7 @@ func reap() {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, control)
-		finish(ending{Exit: 128 + int(unix.SIGKILL), Signal: unix.SignalName(unix.SIGKILL)})
+		finish(killed())
 	}()
 	finish(waitFor(cmd.Process.Pid))
 }

@@ -46,6 +46,9 @@ type Report struct {
 // when the commands' user could not enter the folders.
 func New(o Options) (*Sandbox, error) {
 	s := &Sandbox{options: o, owner: DropOwner()}
+	if err := subreaper(); err != nil {
+		return nil, fmt.Errorf("becoming the parent of orphaned commands: %w", err)
+	}
 	for _, dir := range []string{o.Home, o.Tmp} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("preparing the commands' private folder: %w", err)

@@ -365,3 +365,23 @@ func TestOutputIsShownLive(t *testing.T) {
 		t.Errorf("got %q, closed %v", shown.String(), shown.closed)
 	}
 }
+
+// A command of our own user can kill its reaper; what it left behind dies all the same. Not parallel: the sweep
+// takes every child that is no reaper for an orphan, as is right outside of tests.
+func TestKilledReaperLeavesNothing(t *testing.T) {
+	s := open(t)
+	s.owner = Owner{UID: os.Getuid(), GID: os.Getgid()} // as if we were no root
+	if err := os.Chmod(s.options.Dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, s, Command{Script: "setsid sleep 6005.61 & setsid sh -c 'setsid sleep 6005.61 & sleep 6005.61' & sleep 0.2; kill -9 $PPID; sleep 6005.61", Timeout: time.Minute})
+	if r.Exit != 137 || r.Signal != "SIGKILL" {
+		t.Errorf("got %+v", r)
+	}
+	if n := alive("6005.61"); n != 0 {
+		t.Errorf("%d processes outlived their killed reaper", n)
+	}
+	if r := run(t, s, Command{Script: "echo still here"}); r.Output() != "still here\n" {
+		t.Errorf("got %q", r.Output())
+	}
+}

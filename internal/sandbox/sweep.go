@@ -37,25 +37,33 @@ func sweep() {
 	}
 }
 
-// descendants lists the processes below pid, from /proc/PID/task/TID/children.
+// descendants lists the processes below pid.
 func descendants(pid int) []int {
 	var all []int
 	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
-		tasks := "/proc/" + strconv.Itoa(queue[0]) + "/task"
-		entries, err := os.ReadDir(tasks)
+		next := children(queue[0])
+		all = append(all, next...)
+		queue = append(queue, next...)
+	}
+	return all
+}
+
+// children lists the processes whose parent is pid, from /proc/PID/task/TID/children.
+func children(pid int) []int {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	entries, err := os.ReadDir(tasks)
+	if err != nil {
+		return nil // it has just ended
+	}
+	var all []int
+	for _, entry := range entries {
+		listed, err := os.ReadFile(tasks + "/" + entry.Name() + "/children")
 		if err != nil {
-			continue // it has just ended
+			continue
 		}
-		for _, entry := range entries {
-			children, err := os.ReadFile(tasks + "/" + entry.Name() + "/children") // #nosec G304 -- below /proc
-			if err != nil {
-				continue
-			}
-			for _, field := range strings.Fields(string(children)) {
-				if child, err := strconv.Atoi(field); err == nil {
-					all = append(all, child)
-					queue = append(queue, child)
-				}
+		for _, field := range strings.Fields(string(listed)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
 			}
 		}
 	}
