@@ -146,7 +146,11 @@ func (r *run) again(o *Outcome) string {
 	queue := fmt.Sprintf("put the label `%s` on the issue again", r.Config.Queued)
 	switch o.Class {
 	case InfrastructureClass:
-		return "Nothing was spent on repair. When the cause is mended, " + queue + "."
+		spent := ""
+		if r.calls == 0 {
+			spent = "Nothing was spent on repair. "
+		}
+		return spent + "When the cause is mended, " + queue + "."
 	case ConfigurationClass:
 		return "When this is put right, " + queue + "."
 	default:

@@ -108,7 +108,7 @@ func (p pullPage) summary() string {
 
 // code is foreign text as a code span in a table cell.
 func code(text string) string {
-	text = strings.NewReplacer("`", "'", "|", "\\|").Replace(oneLine(redact.Escapes(text), 200))
+	text = strings.NewReplacer("`", "'", "|", "\\|").Replace(oneLine(shown(text), 200))
 	return "`" + text + "`"
 }
 

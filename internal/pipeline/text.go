@@ -23,12 +23,21 @@ var (
 
 // plain takes the power out of references, mentions and hidden comments, and leaves the text readable.
 func plain(text string) string {
-	text = redact.Escapes(text)
+	text = shown(text)
 	text = reference.ReplaceAllString(text, "$1 $2")
 	text = mention.ReplaceAllString(text, "$1@ $2")
 	text = issueLink.ReplaceAllString(text, "$1 $2")
 	return strings.ReplaceAll(text, "<!--", "<! --")
 }
+
+// shown is text without what is not seen: control characters, and the marks that turn the direction of
+// writing, by which text reads otherwise than it is.
+func shown(text string) string { return directions.Replace(redact.Escapes(text)) }
+
+var directions = strings.NewReplacer(
+	"\u061c", "", "\u200e", "", "\u200f", "", "\u202a", "", "\u202b", "", "\u202c", "", "\u202d", "", "\u202e", "",
+	"\u2066", "", "\u2067", "", "\u2068", "", "\u2069", "",
+)
 
 // quote is plain text as a block quote that the text itself cannot end: its headings, tables and fences stay
 // inside, and it has no HTML, no links with an address that is not seen, no footnotes and no images.
@@ -41,7 +50,7 @@ func quote(text string) string {
 
 // fence is text in a code block that the text itself cannot close.
 func fence(language, text string) string {
-	text = redact.Escapes(text)
+	text = shown(text)
 	ticks := "```"
 	for strings.Contains(text, ticks) {
 		ticks += "`"

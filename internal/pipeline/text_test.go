@@ -19,6 +19,7 @@ func TestPlainTakesThePowerOut(t *testing.T) {
 		"see https://x.test/o/r/pulls/5#1":   "see https://x.test/o/r/pulls/ 5# 1",
 		"<!-- issuesmith:pull-request -->":   "<! -- issuesmith:pull-request -->",
 		"fixes #\x1b[0m3 @\x01eve <\x7f!--":  "fixes # 3 @ eve <! --",
+		"safe\u202e#3 \u2066#4":              "safe# 3 # 4",
 		"a # heading, C#, 50% and 3! stay":   "a # heading, C#, 50% and 3! stay",
 		"plain text with `code` and *stars*": "plain text with `code` and *stars*",
 	} {

@@ -89,7 +89,7 @@ func (s *Sandbox) Report() Report {
 	if s.owner.Drop {
 		r.On = append(r.On, fmt.Sprintf("commands run as user %d instead of root", s.owner.UID))
 	} else {
-		r.Open = append(r.Open, "commands run as the same user as issuesmith and can reach its processes")
+		r.Open = append(r.Open, "commands run as the same user as issuesmith and the runner, and can reach that user's other processes and files")
 	}
 	return r
 }
