@@ -1,9 +1,11 @@
 package stand
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
+	osuser "os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,15 +25,19 @@ const firstUID = 57000
 
 func pickUser() user {
 	if os.Geteuid() != 0 {
-		name := os.Getenv("USER")
-		if name == "" {
-			name = fmt.Sprintf("u%d", os.Geteuid())
-		}
-		return user{uid: os.Geteuid(), gid: os.Getegid(), name: name}
+		return user{uid: os.Geteuid(), gid: os.Getegid(), name: ownName()}
 	}
 	// The process id keeps two runs on one machine apart.
 	id := firstUID + os.Getpid()%5000
 	return user{uid: id, gid: id, name: "e2e", drop: true}
+}
+
+// ownName is the name Gitea will find for its user: that of the account, where there is one.
+func ownName() string {
+	if u, err := osuser.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), fmt.Sprintf("u%d", os.Geteuid()))
 }
 
 // command makes a command that runs as the user in dir, with nothing of the caller's
