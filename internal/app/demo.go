@@ -76,7 +76,7 @@ func (p *program) runDemo(ctx context.Context, asJSON bool) error {
 
 func (p *program) demoFolder() (string, error) {
 	parent := p.stateFolder()
-	if err := os.MkdirAll(parent, 0o711); err != nil { // #nosec G301 -- as newFolder
+	if err := os.MkdirAll(parent, passable()); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(parent, stamp()+"-demo-")

@@ -30,8 +30,7 @@ type folder struct {
 
 // newFolder makes the run's folder below parent and removes the worktrees of dead runs beside it.
 func newFolder(parent string, issue int, desk bool) (*folder, error) {
-	// 0711: the commands' user must be able to pass to the worktree; files in it are 0600.
-	if err := os.MkdirAll(parent, 0o711); err != nil { // #nosec G301
+	if err := os.MkdirAll(parent, passable()); err != nil {
 		return nil, fmt.Errorf("making the folder for runs: %w", err)
 	}
 	buryDead(parent)
@@ -42,7 +41,7 @@ func newFolder(parent string, issue int, desk bool) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the run's folder: %w", err)
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { // #nosec G302 -- see above
+	if err := os.Chmod(dir, passable()); err != nil {
 		return nil, fmt.Errorf("opening the run's folder to the commands' user: %w", err)
 	}
 	f := &folder{dir: dir, work: filepath.Join(dir, "work")}
@@ -59,6 +58,15 @@ func newFolder(parent string, issue int, desk bool) (*folder, error) {
 		return nil, fmt.Errorf("locking the run's folder: %w", err)
 	}
 	return f, nil
+}
+
+// passable is the mode of folders above a worktree: where commands run as another user, that user must be able to
+// pass. Files in them are 0600.
+func passable() os.FileMode {
+	if sandbox.DropOwner().Drop {
+		return 0o711
+	}
+	return 0o700
 }
 
 // workParents are where a worktree lies when the run's own folder is closed to the commands' user.

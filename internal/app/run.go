@@ -229,6 +229,7 @@ func stepExit(o *pipeline.Outcome) int {
 
 // conclude is the last line of the log about an issue.
 func (b *bench) conclude(o *pipeline.Outcome) {
+	b.log.EndStage()
 	switch {
 	case o.Status == pipeline.Busy:
 		b.log.Printf(actions.Notice, "%s", o.Reason)

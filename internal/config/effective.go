@@ -18,10 +18,6 @@ func (c *Config) Effective() map[string]any {
 	return out
 }
 
-// Secrets are the values to redact: token, keys, secret test-env values, and the
-// credentials of the environment that this run does not use.
-func (c *Config) Secrets() []string { return distinct(append(c.Credentials(), c.TestSecrets()...)) }
-
 // Credentials are the secrets that open something outside: they are redacted always.
 func (c *Config) Credentials() []string {
 	return distinct(append([]string{c.Token, c.ModelKey}, c.bystanders...))

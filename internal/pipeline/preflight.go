@@ -32,7 +32,6 @@ func Preflight(ctx context.Context, o Options, askEndpoint bool) error {
 	if err := r.open(ctx, r.Base); err != nil {
 		return infrastructure("preparing the worktree", err)
 	}
-	r.Log.Infof("isolation: %s", describe(r.sandbox.Report()))
 	if _, err := gate.Setup(ctx, r.sandbox, r.Config.SetupCommands, r.Config.TestTimeout, r.progress); err != nil {
 		return infrastructure("setting up", err)
 	}
@@ -86,10 +85,6 @@ func (r *run) askOnce(ctx context.Context) error {
 	}
 	r.Log.Infof("%s answered with a tool call after %s, %d prompt tokens", r.Client.Name(), turn.Elapsed.Round(time.Millisecond), turn.Usage.Prompt)
 	return nil
-}
-
-func describe(report sandbox.Report) string {
-	return report.Level + " (" + strings.Join(report.On, "; ") + ")"
 }
 
 // PreflightOutcome is how Preflight ended, as an outcome.

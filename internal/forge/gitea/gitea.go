@@ -117,10 +117,6 @@ func (f *Forge) CloneURL() string {
 	return f.server.JoinPath(f.owner, f.name+".git").String()
 }
 
-// HTTPClient is for git over HTTP: the same rules about origin and redirects, 300 s for an exchange.
-// It adds no token.
-func (f *Forge) HTTPClient() *http.Client { return f.git }
-
 // Remote is the repository's git side. It names the permission that is missing, as the API's functions do.
 func (f *Forge) Remote() worktree.Remote { return f.remote }
 

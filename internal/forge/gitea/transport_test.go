@@ -225,7 +225,7 @@ func TestRedirects(t *testing.T) {
 	}
 	// Git over HTTP has the same rule.
 	for _, address := range []string{stranger.URL, strings.Replace(d.server.URL, "127.0.0.1", "localhost", 1)} {
-		res, err := f.HTTPClient().Get(address)
+		res, err := f.git.Get(address)
 		if !errors.As(err, &elsewhere) {
 			t.Errorf("git asks %s: %v", address, err)
 		}
