@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"time"
 
 	"issuesmith/internal/config"
@@ -25,8 +26,17 @@ type Command struct {
 	Command  string        `json:"command"`
 	Exit     int           `json:"exit"`
 	TimedOut bool          `json:"timed_out,omitempty"`
-	Duration time.Duration `json:"duration"`
+	Duration time.Duration `json:"-"` // in seconds where it is recorded
 	Output   string        `json:"output"` // head and tail, 6,000 characters each at most
+}
+
+// MarshalJSON gives the time in seconds, as the transcript does everywhere.
+func (c Command) MarshalJSON() ([]byte, error) {
+	type fields Command
+	return json.Marshal(struct {
+		fields
+		Seconds float64 `json:"seconds"`
+	}{fields(c), c.Duration.Seconds()})
 }
 
 // OK reports success.
