@@ -26,7 +26,7 @@ type Command struct {
 	Command  string        `json:"command"`
 	Exit     int           `json:"exit"`
 	TimedOut bool          `json:"timed_out,omitempty"`
-	Duration time.Duration `json:"-"` // in seconds where it is recorded
+	Duration time.Duration `json:"-"`      // in seconds where it is recorded
 	Output   string        `json:"output"` // head and tail, 6,000 characters each at most
 }
 
