@@ -135,6 +135,7 @@ func work(t testing.TB, g *Gate, script string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", "set -e\nfix() { echo '// repaired' >> app/Invoice.php; }\n"+script)
 	cmd.Dir = g.Tree.Dir()
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8") // for the scripts' \u escapes
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("script: %v: %s", err, out)
 	}
