@@ -31,6 +31,10 @@ type Result struct {
 	Head     []byte // first bytes of the output
 	Tail     []byte // last bytes, empty when everything is in Head
 	Size     int64  // bytes of output in all
+	// Exceeded names the limit that ended the command, in words for the agent; "" for none.
+	Exceeded string
+	// Refused are the addresses that the command tried to reach and may not, each once, at most 8.
+	Refused []string
 }
 
 // How long the death of a command's processes may take before the run gives up on it.
@@ -167,14 +171,14 @@ func startReaper(o order) (*reaper, error) {
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"}
 	cmd.Stdout, cmd.Stderr = outWrite, outWrite
 	cmd.ExtraFiles = []*os.File{controlRead, reportWrite}
-	err = watch(cmd)
+	err = begin(cmd)
 	closeAll(outWrite, controlRead, reportWrite)
 	if err == nil {
 		// The order goes over the control pipe, not over an argument that all can read.
 		_, err = controlWrite.Write(append(encoded, '\n'))
 		if err != nil {
 			_ = cmd.Process.Kill()
-			_ = unwatch(cmd)
+			_ = await(cmd)
 		}
 	}
 	if err != nil {
@@ -223,7 +227,7 @@ func (r *reaper) wait(ctx context.Context, limit time.Duration) (end ending, tim
 		}
 	}
 	err = got.err
-	waitErr := unwatch(r.cmd)
+	waitErr := await(r.cmd)
 	switch {
 	case errors.Is(err, io.EOF):
 		// The command has killed what watched over it: it ended by its own doing.

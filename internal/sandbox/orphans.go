@@ -19,8 +19,8 @@ var (
 	reapers   = map[int]bool{} // started and not yet waited for
 )
 
-// watch starts a reaper.
-func watch(cmd *exec.Cmd) error {
+// begin starts a reaper.
+func begin(cmd *exec.Cmd) error {
 	reapersMu.Lock()
 	defer reapersMu.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -30,8 +30,8 @@ func watch(cmd *exec.Cmd) error {
 	return nil
 }
 
-// unwatch waits for a reaper's end.
-func unwatch(cmd *exec.Cmd) error {
+// await waits for a reaper's end.
+func await(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	reapersMu.Lock()
 	defer reapersMu.Unlock()

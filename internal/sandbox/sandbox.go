@@ -24,6 +24,29 @@ type Options struct {
 	// Live, when set, is asked for a writer before each command, which receives the raw output as it comes.
 	Live func() io.WriteCloser
 	Path string // the caller's PATH; entries that are relative or unreadable inside are left out
+
+	Mode       Mode     // how much must be reached; "" is Strict
+	Network    Network  // what commands may reach; the zero value is nothing
+	Limits     Limits   // of one command
+	Toolchains []string // more folders to read
+	Caches     []string // host caches to read through a private copy
+	History    string   // bare repository for the small git; "" for none
+}
+
+// A Mode says what happens where the place does not give every layer.
+type Mode string
+
+// The modes of the sandbox setting.
+const (
+	Strict     Mode = "strict"      // refuse where a credential could be read or the network is open
+	BestEffort Mode = "best-effort" // run, and say what is open
+	Off        Mode = "off"         // no isolation but the commands' environment, user and end
+)
+
+// A Network is what commands may reach.
+type Network struct {
+	Open  bool     // everything, with the host's names; for setup commands
+	Allow []string // host:port
 }
 
 // A Sandbox runs commands over one worktree, one at a time or side by side.
@@ -33,13 +56,6 @@ type Sandbox struct {
 	top     os.FileInfo // the worktree's folder as it was found
 	env     []string
 	shell   string
-}
-
-// A Report says what isolation was reached.
-type Report struct {
-	Level string   `json:"level"` // "processes only"
-	On    []string `json:"on"`    // layers in force
-	Open  []string `json:"open"`  // what stays open, for a person
 }
 
 // New prepares the folders and the environment. It fails when there is no shell or
@@ -83,12 +99,9 @@ func New(o Options) (*Sandbox, error) {
 func (s *Sandbox) Report() Report {
 	r := Report{
 		Level: "processes only",
-		On:    []string{"base environment without the caller's variables", "private HOME and TMPDIR", "no new privileges", "every descendant ends with its command"},
 		Open:  []string{"commands can read what their user can read on this machine", "commands can reach the network"},
 	}
-	if s.owner.Drop {
-		r.On = append(r.On, fmt.Sprintf("commands run as user %d instead of root", s.owner.UID))
-	} else {
+	if !s.owner.Drop {
 		r.Open = append(r.Open, "commands run as the same user as issuesmith and the runner, and can reach that user's other processes and files")
 	}
 	return r
