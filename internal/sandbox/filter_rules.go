@@ -63,7 +63,8 @@ func filterRules(o filterOptions) map[string]code {
 			seq(low(1), when(bpf.JumpBitsSet, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, eperm), allow)), allow),
 
 		// What these do to other processes of the same user, Landlock does not cover. A filter cannot tell a thread of the caller from
-		// another process: only 0, the caller, is allowed.
+		// another process, so only 0, the caller, is allowed. A JVM, Node and Go never name a thread; OpenMP does when OMP_PROC_BIND
+		// asks for it, and fails.
 		"prlimit64": seq(low(0), when(bpf.JumpEqual, 0, allow),
 			low(2), when(bpf.JumpNotEqual, 0, eperm), high(2), when(bpf.JumpNotEqual, 0, eperm), allow), // reading is harmless
 		"setpriority":        own(unix.PRIO_USER),
@@ -101,8 +102,8 @@ func self() code { return seq(low(0), when(bpf.JumpEqual, 0, allow), deny(unix.E
 // ioprioUser is IOPRIO_WHO_USER of ioprio_set(2).
 const ioprioUser = 3
 
-// own allows a call on the caller and its process group, which is the command's; its first argument says what the second, 0, is
-// of. All processes of the user are more than the command.
+// own allows a call on the calling thread or its process group, which is the command's: the second argument is 0. The first says
+// which of them; "all processes of the user" reaches further than the command.
 func own(user uint32) code {
 	return seq(low(0), when(bpf.JumpEqual, user, deny(unix.EPERM)), low(1), when(bpf.JumpEqual, 0, allow), deny(unix.EPERM))
 }
@@ -110,8 +111,8 @@ func own(user uint32) code {
 // typeMask is the part of a socket's type that is not flags (SOCK_TYPE_MASK of the kernel).
 const typeMask = 0xf
 
-// socketRule is for socket(2): local and TCP. What is refused gives the errors of a kernel that lacks it, since that is what
-// programs are written for: with EPERM a JVM throws where it lists network interfaces, and Go goes on to try Multipath TCP.
+// socketRule is for socket(2): local and TCP. What is refused gives the errors of a kernel that lacks it, which programs are
+// written for: glibc's getaddrinfo does without netlink, Go's listeners without Multipath TCP.
 func socketRule(o filterOptions) code {
 	inet := seq(low(1), mask(typeMask),
 		when(bpf.JumpEqual, unix.SOCK_STREAM, seq(low(2), among([]uint32{0, unix.IPPROTO_TCP}, allow), deny(unix.EPROTONOSUPPORT))))
