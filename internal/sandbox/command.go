@@ -2,12 +2,9 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -44,9 +41,11 @@ const (
 )
 
 // Run starts the command and returns when it and all its descendants are dead. A
-// command that fails or times out is a Result, not an error; an error means it could
+// command that fails, times out or exceeds a limit is a Result, not an error; an error means it could
 // not be run at all, its output could not be kept, or ctx ended (the descendants are dead then as well).
 func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -54,30 +53,40 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := newOutput(c, s.options.Live)
+	if s.executor == nil {
+		if s.executor, _, err = startExecutor(s.order); err != nil {
+			return nil, fmt.Errorf("starting the sandbox again: %w", err)
+		}
+	}
+	out, err := newOutput(c, s.options.Live, s.order.Limits.Output)
 	if err != nil {
 		return nil, err
 	}
-	r, err := startReaper(order{
-		Argv: []string{s.shell, "-c", c.Script}, Dir: dir, Env: s.env,
-		Drop: s.owner.Drop, UID: s.owner.UID, GID: s.owner.GID,
-	})
+	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a command: %w", err), out.close())
 	}
 	started := time.Now()
 	drained := make(chan error, 1)
-	go func() { drained <- out.drain(r.output) }()
+	go func() { drained <- out.drain(read) }()
 
-	end, timedOut, err := r.wait(ctx, c.Timeout)
+	end, timedOut, err := s.executor.run(ctx, runMessage{Script: []byte(c.Script), Dir: dir}, write, c.Timeout, out.full)
 	duration := time.Since(started)
+	if err != nil {
+		// The command has killed what watched over it: that was its own doing. The next one gets a new executor.
+		stopErr := s.executor.stop()
+		s.executor = nil
+		if errors.Is(err, errGone) {
+			err = stopErr
+		}
+	}
 	// Every holder of the pipe is dead by now; a writer that got away must not hold the run.
-	_ = r.output.SetReadDeadline(time.Now().Add(drainLimit))
+	_ = read.SetReadDeadline(time.Now().Add(drainLimit))
 	drainErr := <-drained
 	if errors.Is(drainErr, os.ErrDeadlineExceeded) {
 		drainErr = nil
 	}
-	err = errors.Join(err, r.output.Close(), drainErr, out.close())
+	err = errors.Join(err, read.Close(), drainErr, out.close())
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -89,6 +98,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 	}
 	res := out.result()
 	res.Exit, res.Signal, res.TimedOut, res.Duration = end.Exit, end.Signal, timedOut, duration
+	res.Exceeded, res.Refused = end.Exceeded, end.Refused
 	return res, nil
 }
 
@@ -128,113 +138,4 @@ func (s *Sandbox) sameTop() error {
 		}
 	}
 	return nil
-}
-
-// A reaper is the process between us and a command: parent of all its descendants.
-type reaper struct {
-	cmd     *exec.Cmd
-	output  *os.File // read end of the command's stdout and stderr
-	control *os.File // closing it asks the reaper to kill everything
-	report  *os.File // read end of the reaper's report
-}
-
-func startReaper(o order) (*reaper, error) {
-	encoded, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	var opened []*os.File
-	pipe := func() (read, write *os.File) {
-		if err == nil {
-			if read, write, err = os.Pipe(); err == nil {
-				opened = append(opened, read, write)
-			}
-		}
-		return read, write
-	}
-	outRead, outWrite := pipe()
-	controlRead, controlWrite := pipe()
-	reportRead, reportWrite := pipe()
-	closeAll := func(files ...*os.File) {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}
-	if err != nil {
-		closeAll(opened...)
-		return nil, err
-	}
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{reaperName}
-	// The order brings the command's environment; the reaper needs none. A reaper built with the race
-	// detector would wait a second before it ends.
-	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"}
-	cmd.Stdout, cmd.Stderr = outWrite, outWrite
-	cmd.ExtraFiles = []*os.File{controlRead, reportWrite}
-	err = begin(cmd)
-	closeAll(outWrite, controlRead, reportWrite)
-	if err == nil {
-		// The order goes over the control pipe, not over an argument that all can read.
-		_, err = controlWrite.Write(append(encoded, '\n'))
-		if err != nil {
-			_ = cmd.Process.Kill()
-			_ = await(cmd)
-		}
-	}
-	if err != nil {
-		closeAll(outRead, controlWrite, reportRead)
-		return nil, err
-	}
-	return &reaper{cmd: cmd, output: outRead, control: controlWrite, report: reportRead}, nil
-}
-
-// wait returns the reaper's report. At the end of ctx or of the time limit it has everything killed first.
-func (r *reaper) wait(ctx context.Context, limit time.Duration) (end ending, timedOut bool, err error) {
-	type report struct {
-		ending
-		err error
-	}
-	reported := make(chan report, 1)
-	go func() {
-		var got report
-		got.err = json.NewDecoder(io.LimitReader(r.report, 1<<16)).Decode(&got.ending)
-		reported <- got
-	}()
-	var expired <-chan time.Time
-	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	var got report
-	early := false
-	select {
-	case got = <-reported:
-		_ = r.control.Close()
-	case <-expired:
-		timedOut, early = true, true
-	case <-ctx.Done():
-		early = true
-	}
-	if early {
-		_ = r.control.Close()
-		select {
-		case got = <-reported:
-		case <-time.After(deathLimit):
-			_ = r.cmd.Process.Kill()
-			<-reported
-			got.err = errors.New("its processes did not die")
-		}
-	}
-	err = got.err
-	waitErr := await(r.cmd)
-	switch {
-	case errors.Is(err, io.EOF):
-		// The command has killed what watched over it: it ended by its own doing.
-		sweepOrphans()
-		got.ending, err = killed(), nil
-	case err == nil && waitErr != nil:
-		err = fmt.Errorf("the process that watches over it: %w", waitErr)
-	}
-	return got.ending, timedOut, errors.Join(err, r.report.Close())
 }

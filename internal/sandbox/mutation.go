@@ -21,3 +21,11 @@ func forcedABI(abi int) int {
 	}
 	return abi
 }
+
+// mutations go on to the executor.
+func mutations() []string {
+	return []string{
+		"ISSUESMITH_MUTATION_REMOVE=" + os.Getenv("ISSUESMITH_MUTATION_REMOVE"),
+		"ISSUESMITH_MUTATION_LANDLOCK=" + os.Getenv("ISSUESMITH_MUTATION_LANDLOCK"),
+	}
+}

@@ -9,41 +9,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command of our own user can kill its reaper. Then its processes become children of this one, which is
-// a subreaper for that reason, and are killed here: this process has no other children than reapers.
+// A command of our own user can kill its executor. Then its processes become children of this one, which is
+// a subreaper for that reason, and are killed here: this process has no other children than executors.
 
 var (
 	subreaper = sync.OnceValue(func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 
-	reapersMu sync.Mutex
-	reapers   = map[int]bool{} // started and not yet waited for
+	executorsMu sync.Mutex
+	executors   = map[int]bool{} // started and not yet waited for
 )
 
-// begin starts a reaper.
+// begin starts an executor.
 func begin(cmd *exec.Cmd) error {
-	reapersMu.Lock()
-	defer reapersMu.Unlock()
+	executorsMu.Lock()
+	defer executorsMu.Unlock()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	reapers[cmd.Process.Pid] = true
+	executors[cmd.Process.Pid] = true
 	return nil
 }
 
-// await waits for a reaper's end.
+// await waits for an executor's end.
 func await(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	reapersMu.Lock()
-	defer reapersMu.Unlock()
-	delete(reapers, cmd.Process.Pid)
+	executorsMu.Lock()
+	defer executorsMu.Unlock()
+	delete(executors, cmd.Process.Pid)
 	return err
 }
 
-// sweepOrphans kills what a killed reaper left behind, for at most deathLimit.
+// sweepOrphans kills what a killed executor left behind, for at most deathLimit.
 func sweepOrphans() {
 	for end := time.Now().Add(deathLimit); time.Now().Before(end); time.Sleep(500 * time.Microsecond) {
-		// No reaper starts meanwhile: a new one must not be taken for an orphan.
-		reapersMu.Lock()
+		// No executor starts meanwhile: a new one must not be taken for an orphan.
+		executorsMu.Lock()
 		orphans := orphaned()
 		for _, pid := range orphans {
 			below := append(descendants(pid), pid)
@@ -55,18 +55,18 @@ func sweepOrphans() {
 			}
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
-		reapersMu.Unlock()
+		executorsMu.Unlock()
 		if len(orphans) == 0 {
 			return
 		}
 	}
 }
 
-// orphaned lists the children of this process that are no reapers.
+// orphaned lists the children of this process that are no executors.
 func orphaned() []int {
 	var orphans []int
 	for _, pid := range children(os.Getpid()) {
-		if !reapers[pid] {
+		if !executors[pid] {
 			orphans = append(orphans, pid)
 		}
 	}

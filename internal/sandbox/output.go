@@ -22,10 +22,12 @@ type output struct {
 	size  int64
 	spill *os.File
 	live  io.WriteCloser // nil for none
+	limit int64          // bytes a command may print; 0 for no limit
+	full  chan struct{}  // closed when it has printed more
 }
 
-func newOutput(c Command, live func() io.WriteCloser) (*output, error) {
-	o := &output{keep: c.Keep}
+func newOutput(c Command, live func() io.WriteCloser, limit int64) (*output, error) {
+	o := &output{keep: c.Keep, limit: limit, full: make(chan struct{})}
 	if live != nil {
 		o.live = live()
 	}
@@ -70,7 +72,11 @@ func (o *output) add(p []byte) error {
 		_, liveErr := o.live.Write(p)
 		err = errors.Join(err, liveErr)
 	}
+	before := o.size
 	o.size += int64(len(p))
+	if o.limit > 0 && before <= o.limit && o.size > o.limit {
+		close(o.full)
+	}
 	if room := o.keep - len(o.head); room > 0 {
 		n := min(room, len(p))
 		o.head = append(o.head, p[:n]...)

@@ -7,3 +7,5 @@ package sandbox
 func removed(string) bool { return false }
 
 func forcedABI(abi int) int { return abi }
+
+func mutations() []string { return nil }

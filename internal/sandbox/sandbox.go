@@ -1,9 +1,8 @@
 // Package sandbox starts every process of the program; nothing else may.
 //
-// What it gives now is "processes only": a base environment without the caller's
-// variables, an own HOME and TMPDIR, another user when the caller is root, no new
-// privileges, and the death of every descendant after each command. It does not
-// yet close the file system or the network, and its Report says so.
+// Commands can build and test, and nothing else: they reach the worktree, a private HOME and TMPDIR, the toolchains, and the
+// addresses that are listed. The action, which holds the secrets, starts one executor a Sandbox; the executor has none, takes the
+// strongest isolation the place gives, and starts each command on a thread that has entered the command's domain.
 package sandbox
 
 import (
@@ -13,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 )
 
 // Options say where commands run and what they see.
@@ -49,70 +50,134 @@ type Network struct {
 	Allow []string // host:port
 }
 
-// A Sandbox runs commands over one worktree, one at a time or side by side.
+// A Sandbox runs commands over one worktree, one at a time.
 type Sandbox struct {
 	options Options
 	owner   Owner
 	top     os.FileInfo // the worktree's folder as it was found
-	env     []string
-	shell   string
+	order   order
+	report  Report
+
+	mu       sync.Mutex // held while a command runs
+	executor *executor  // nil when it has ended
 }
 
-// New prepares the folders and the environment. It fails when there is no shell or
-// when the commands' user could not enter the folders.
+// A WeakError says why a strict sandbox refuses the place.
+type WeakError struct{ Report Report }
+
+func (e *WeakError) Error() string {
+	return "the sandbox is strict and this place is too weak for it: " + strings.Join(e.Report.Weak, "; ") +
+		" (sandbox: best-effort runs all the same and says what is open)"
+}
+
+// New prepares the folders and starts the executor. It fails when there is no shell, when the commands' user could not enter the
+// folders, and, with a *WeakError, when Strict is asked for and the place does not give it.
 func New(o Options) (*Sandbox, error) {
+	if o.Mode == "" {
+		o.Mode = Strict
+	}
 	s := &Sandbox{options: o, owner: DropOwner()}
 	if err := subreaper(); err != nil {
 		return nil, fmt.Errorf("becoming the parent of orphaned commands: %w", err)
 	}
+	if err := s.prepareFolders(); err != nil {
+		return nil, err
+	}
+	if err := s.give(); err != nil {
+		return nil, err
+	}
+	e, why, err := startExecutor(s.order)
+	if err != nil {
+		return nil, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	s.executor = e
+	s.report = s.describe(e, why)
+	if o.Mode == Strict && len(s.report.Weak) > 0 {
+		_ = e.stop()
+		return nil, &WeakError{s.report}
+	}
+	return s, nil
+}
+
+func (s *Sandbox) prepareFolders() error {
+	o := s.options
 	for _, dir := range []string{o.Home, o.Tmp} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("preparing the commands' private folder: %w", err)
+			return fmt.Errorf("preparing the commands' private folder: %w", err)
 		}
 		if s.owner.Drop {
 			if err := os.Chown(dir, s.owner.UID, s.owner.GID); err != nil {
-				return nil, fmt.Errorf("giving %s to the commands' user: %w", dir, err)
+				return fmt.Errorf("giving %s to the commands' user: %w", dir, err)
 			}
 		}
 	}
 	if dir := o.Dir; !s.owner.enters(dir) {
-		return nil, fmt.Errorf("commands run as user %d, who cannot enter %s; choose a state folder that other users may pass through", s.owner.UID, dir)
+		return fmt.Errorf("commands run as user %d, who cannot enter %s; choose a state folder that other users may pass through", s.owner.UID, dir)
 	}
 	var err error
 	if s.top, err = os.Stat(o.Dir); err != nil {
-		return nil, fmt.Errorf("looking at the worktree: %w", err)
+		return fmt.Errorf("looking at the worktree: %w", err)
 	}
+	return nil
+}
+
+// give gathers what commands get.
+func (s *Sandbox) give() error {
+	o := s.options
 	path := s.owner.searchPath(o.Path)
+	shell := ""
 	for _, name := range []string{"bash", "sh"} {
-		if s.shell = lookIn(path, name); s.shell != "" {
+		if shell = lookIn(path, name); shell != "" {
 			break
 		}
 	}
-	if s.shell == "" {
-		return nil, errors.New("no bash and no sh on the PATH that commands may use: install bash")
+	if shell == "" {
+		return errors.New("no bash and no sh on the PATH that commands may use: install bash")
 	}
-	s.env = environment(os.Environ(), path, o)
-	return s, nil
+	read := readable(path, os.Environ(), o.Toolchains, o.Caches)
+	caches, err := fillCaches(o.Home, o.Caches, s.owner)
+	if err != nil {
+		return err
+	}
+	if git := lookIn(path, "git"); o.History != "" && git != "" {
+		folder := filepath.Join(filepath.Dir(o.History), "bin")
+		if err := installGit(folder, git, o.History, o.Dir); err != nil {
+			return err
+		}
+		read = append(read, folder, o.History)
+		path = folder + string(filepath.ListSeparator) + path
+	}
+	if err := gitConfig(o.Home, s.owner); err != nil {
+		return err
+	}
+	targets, names := resolve(o.Network.Allow)
+	s.report.Names = names
+	s.order = order{
+		Env: append(environment(os.Environ(), path, o), caches...), Shell: shell,
+		Files:   fileRules{Write: []string{o.Dir, o.Home, o.Tmp, "/dev/shm"}, Read: read, Devices: devices},
+		Folders: []string{o.Dir, o.Home, o.Tmp}, Tmp: o.Tmp, Hosts: hostsFile(targets),
+		Off: o.Mode == Off, Drop: s.owner.Drop, UID: s.owner.UID, GID: s.owner.GID,
+		Targets: targets, Open: o.Network.Open, Limits: o.Limits.withDefaults(),
+	}
+	return nil
 }
 
 // Report says what isolation was reached.
-func (s *Sandbox) Report() Report {
-	r := Report{
-		Level: "processes only",
-		Open:  []string{"commands can read what their user can read on this machine", "commands can reach the network"},
-	}
-	if !s.owner.Drop {
-		r.Open = append(r.Open, "commands run as the same user as issuesmith and the runner, and can reach that user's other processes and files")
-	}
-	return r
-}
+func (s *Sandbox) Report() Report { return s.report }
 
 // Owner is who files of the worktree must belong to.
 func (s *Sandbox) Owner() Owner { return s.owner }
 
-// Close removes HOME and TMPDIR.
+// Close ends the executor and everything it started. HOME and TMPDIR stay: another sandbox may go on with them.
 func (s *Sandbox) Close() error {
-	return errors.Join(RemoveAll(s.options.Home), RemoveAll(s.options.Tmp))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.executor == nil {
+		return nil
+	}
+	err := s.executor.stop()
+	s.executor = nil
+	return err
 }
 
 // RemoveAll removes a folder; it also removes folders whose write permission is gone, such as a Go module cache.

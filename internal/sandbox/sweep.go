@@ -69,3 +69,18 @@ func children(pid int) []int {
 	}
 	return all
 }
+
+// listed lists the processes of a pid namespace, as its first process sees them.
+func listed() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var all []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != 1 {
+			all = append(all, pid)
+		}
+	}
+	return all
+}

@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Parts of the folder a toolchain is installed in. The folder itself is never given: Cargo, pyenv, .NET and others keep settings and
+// credentials in it.
+var (
+	commonParts = []string{"bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "pyvenv.cfg"}
+	goParts     = []string{"VERSION", "api", "go.env", "misc", "pkg", "src"}
+	javaParts   = []string{"conf", "jmods", "jre", "legal", "release"}
+	dotnetParts = []string{"dotnet", "host", "packs", "sdk", "sdk-manifests", "shared", "templates"}
+	// moreParts are given outside of homes only: ~/.local/share holds keyrings.
+	moreParts = []string{"boot", "share", "modules"}
+)
+
+// An installation is a folder that tools find by a variable, or in the home where that is not set.
+type installation struct {
+	variable string
+	folder   string   // below the home; "" for none
+	parts    []string // beside commonParts
+	pass     bool     // commands get the variable: without it tools would look in their own home
+}
+
+var knownInstalls = []installation{
+	{"GOROOT", "", goParts, true},
+	{"JAVA_HOME", "", javaParts, true},
+	{"MAVEN_HOME", "", []string{"boot", "conf/logging"}, true},
+	{"GRADLE_HOME", "", nil, true},
+	{"RUSTUP_HOME", ".rustup", []string{"toolchains", "settings.toml"}, true},
+	{"CARGO_HOME", ".cargo", nil, false}, // commands have a CARGO_HOME of their own
+	{"PYENV_ROOT", ".pyenv", []string{"plugins", "pyenv.d", "shims", "version", "versions"}, true},
+	{"RBENV_ROOT", ".rbenv", []string{"plugins", "rbenv.d", "shims", "version", "versions"}, true},
+	{"NVM_DIR", ".nvm", []string{"alias", "nvm.sh", "nvm-exec", "versions"}, true},
+	{"VOLTA_HOME", ".volta", []string{"tools"}, true},
+	{"ASDF_DATA_DIR", ".asdf", []string{"installs", "plugins", "shims"}, true},
+	{"SDKMAN_DIR", ".sdkman", []string{"candidates"}, true},
+	{"DENO_INSTALL", ".deno", nil, true},
+	{"BUN_INSTALL", ".bun", nil, true},
+	{"DOTNET_ROOT", ".dotnet", dotnetParts, true},
+}
+
+// toolCaches name the folders in which a runner keeps the toolchains that setup actions install.
+var toolCaches = []string{"RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"}
+
+// programs are links on many machines, from a folder on the PATH to where the toolchain is.
+var programs = []string{
+	"bun", "bundle", "cargo", "clang", "cmake", "composer", "corepack", "deno", "dotnet", "gem", "go", "gofmt", "gradle", "java", "javac", "kotlinc",
+	"mvn", "node", "npm", "npx", "php", "phpunit", "pip", "pip3", "pnpm", "poetry", "pytest", "python", "python3", "ruby", "rustc", "rustup",
+	"sbt", "swift", "uv", "yarn", "zig",
+}
+
+// installs gives the toolchains found on path and by their variables.
+func (g *grants) installs(path string) {
+	for _, name := range toolCaches {
+		g.give(lookup(g.environ, name))
+	}
+	for _, i := range knownInstalls {
+		if dir := g.place(i); dir != "" {
+			g.parts(dir, commonParts, i.parts)
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		g.give(dir)
+		g.around(dir)
+		for _, name := range programs {
+			g.program(filepath.Join(dir, name))
+		}
+	}
+}
+
+// place is where an install is, "" when there is none.
+func (g *grants) place(i installation) string {
+	dir := lookup(g.environ, i.variable)
+	if dir == "" && i.folder != "" && filepath.IsAbs(g.home) {
+		dir = filepath.Join(g.home, i.folder)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
+		return ""
+	}
+	return dir
+}
+
+// parts gives parts of root. A home has none, nor has /opt or the like.
+func (g *grants) parts(root string, lists ...[]string) {
+	real := realPath(root)
+	if real == "" || g.isHome(real) || slices.Contains(g.closed, real) {
+		return
+	}
+	for _, list := range lists {
+		for _, part := range list {
+			// On Debian parts are links to settings in /etc, which are given, or not, by themselves.
+			if part = realPath(filepath.Join(real, part)); !within(part, "/etc") {
+				g.give(part)
+			}
+		}
+	}
+}
+
+// around gives what belongs to a folder of programs.
+func (g *grants) around(dir string) {
+	real := realPath(dir)
+	root, name := filepath.Dir(real), filepath.Base(real)
+	switch {
+	case real == "" || root == "/" || root == "/usr" || g.has(root):
+		// given already
+	case name == ".bin" && filepath.Base(root) == "node_modules",
+		name == "bin" && filepath.Base(root) == "vendor":
+		g.give(root) // packages, whose programs are links to files of theirs
+	case name == "bin" || name == "sbin":
+		g.root(root)
+	}
+}
+
+// root gives what is known of a toolchain's folder.
+func (g *grants) root(real string) {
+	g.parts(real, commonParts)
+	if !g.inHome(real) {
+		g.parts(real, moreParts, goParts, javaParts, dotnetParts)
+		return
+	}
+	if version, err := readStart(filepath.Join(real, "VERSION")); err == nil && strings.HasPrefix(version, "go") {
+		g.parts(real, goParts)
+	}
+	if release, err := readStart(filepath.Join(real, "release")); err == nil && strings.Contains(release, "JAVA_VERSION") {
+		g.parts(real, javaParts)
+	}
+}
+
+// program follows a link to a toolchain.
+func (g *grants) program(file string) {
+	info, err := os.Lstat(file)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 {
+		return
+	}
+	real := realPath(file)
+	if real == "" {
+		return
+	}
+	g.give(real)
+	if dir := filepath.Dir(real); filepath.Base(dir) == "bin" {
+		g.around(dir)
+	} else if filepath.Base(real) == "dotnet" {
+		g.parts(dir, dotnetParts)
+	}
+}
