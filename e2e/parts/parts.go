@@ -5,7 +5,6 @@ package parts
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -80,7 +78,6 @@ func CacheDir() (string, error) {
 // Build returns the part from the cache and builds it first when it is not there.
 // Two processes that ask at once build it once. A cold Gitea takes minutes.
 func Build(ctx context.Context, p Part) (Built, error) {
-	start := time.Now()
 	root, err := Root()
 	if err != nil {
 		return Built{}, err
@@ -94,41 +91,14 @@ func Build(ctx context.Context, p Part) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return Built{}, err
-	}
-	dir := filepath.Join(cache, key)
-	unlock, err := lock(dir + ".lock")
+	dir, took, err := Keep(ctx, cache, key, func(ctx context.Context, into string) error { return p.build(ctx, module, into) })
 	if err != nil {
-		return Built{}, err
+		return Built{}, fmt.Errorf("building %s in %s: %w", p.Name, module, err)
 	}
-	defer unlock()
-	built := Built{Bin: filepath.Join(dir, p.Name)}
+	built := Built{Bin: filepath.Join(dir, p.Name), Took: took}
 	if p.Folders {
 		built.Static = dir
 	}
-	if _, err := os.Stat(dir); err == nil {
-		return built, nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return Built{}, err
-	}
-	// Everything is made beside its place and renamed, so that a build that was cut
-	// off leaves nothing that looks whole.
-	tmp, err := os.MkdirTemp(cache, key+".part")
-	if err != nil {
-		return Built{}, err
-	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // gone already after the rename
-	if err := p.build(ctx, module, tmp); err != nil {
-		return Built{}, fmt.Errorf("building %s in %s: %w", p.Name, module, err)
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return Built{}, err
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return Built{}, err
-	}
-	built.Took = time.Since(start)
 	return built, nil
 }
 
@@ -194,19 +164,6 @@ func goTool(ctx context.Context, dir string, env []string, args ...string) (stri
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, errs.String())
 	}
 	return out.String(), nil
-}
-
-// lock holds an advisory lock on a file until the returned function is called.
-func lock(path string) (func(), error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		_ = f.Close() // the lock's error is the one that matters
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return func() { _ = f.Close() }, nil // closing releases the lock
 }
 
 // CopyTree copies regular files and folders, readable by everybody and writable by

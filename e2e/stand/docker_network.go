@@ -1,0 +1,125 @@
+package stand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"issuesmith/e2e/parts"
+)
+
+// Inside calls f on a thread that stands in the daemon's network: what f listens on is
+// reached by containers, and a process that f starts has their network.
+func (d *Docker) Inside(f func() error) error {
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer own.Close() //nolint:errcheck // only read
+	theirs, err := os.Open(d.namespace())
+	if err != nil {
+		return fmt.Errorf("the network of dockerd: %w", err)
+	}
+	defer theirs.Close() //nolint:errcheck // only read
+	runtime.LockOSThread()
+	if err := unix.Setns(int(theirs.Fd()), unix.CLONE_NEWNET); err != nil { //nolint:gosec // a descriptor is small
+		runtime.UnlockOSThread()
+		return fmt.Errorf("entering the network of dockerd: %w", err)
+	}
+	err = f()
+	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil { //nolint:gosec // a descriptor is small
+		// Not unlocked: the thread, which is good for nothing else now, ends with its goroutine.
+		return errors.Join(err, fmt.Errorf("leaving the network of dockerd: %w", back))
+	}
+	runtime.UnlockOSThread()
+	return err
+}
+
+// Listen opens a port that containers reach, by the address the listener has, on whatever
+// network of the daemon they are. It is closed with the daemon.
+func (d *Docker) Listen() (net.Listener, error) {
+	var l net.Listener
+	err := d.Inside(func() (err error) {
+		l, err = net.Listen("tcp4", dockerAddress+":0") //nolint:noctx // at once
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.closes = append(d.closes, func() { _ = l.Close() }) // closed already is fine
+	return l, nil
+}
+
+// Forward lets containers reach a server of the host: it returns the host:port they
+// connect to. target is what the host connects to.
+func (d *Docker) Forward(target string) (string, error) {
+	l, err := d.Listen()
+	if err != nil {
+		return "", err
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			go pipe(c, target)
+		}
+	}()
+	return l.Addr().String(), nil
+}
+
+// pipe connects to target and passes everything on until both sides have ended.
+func pipe(c net.Conn, target string) {
+	defer c.Close()                                          //nolint:errcheck // both directions have ended
+	t, err := net.DialTimeout("tcp", target, 10*time.Second) //nolint:noctx // bounded
+	if err != nil {
+		return // the client sees its connection closed, as if nobody listened
+	}
+	defer t.Close() //nolint:errcheck // both directions have ended
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{c, t}, {t, c}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1]) // an error ends this direction as well
+			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite() // ended already is fine
+			}
+		})
+	}
+	both.Wait()
+}
+
+// webProxy lets image builds fetch packages as this machine's apt does: it returns the
+// address of a forward proxy for plain HTTP, and how to end it.
+func (d *Docker) webProxy(ctx context.Context) (string, func(), error) {
+	l, err := d.Listen()
+	if err != nil {
+		return "", nil, err
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, ResponseHeaderTimeout: 2 * time.Minute}
+	if apt := parts.AptProxy(ctx); apt != "" {
+		to, err := url.Parse(apt)
+		if err != nil {
+			return "", nil, fmt.Errorf("apt's proxy: %w", err)
+		}
+		transport.Proxy = http.ProxyURL(to)
+	}
+	server := &http.Server{
+		// The request names its target in full, which is where it goes.
+		Handler:           &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }, Transport: transport},
+		ReadHeaderTimeout: time.Minute,
+	}
+	go func() { _ = server.Serve(l) }() // ends by Close
+	return "http://" + l.Addr().String(), func() { _ = server.Close() }, nil
+}
