@@ -40,6 +40,9 @@ const (
 	drainLimit = 2 * time.Second
 )
 
+// scriptLimit is what fits into one argument (MAX_ARG_STRLEN, with its end).
+const scriptLimit = 128<<10 - 1
+
 // Run starts the command and returns when it and all its descendants are dead. A
 // command that fails, times out or exceeds a limit is a Result, not an error; an error means it could
 // not be run at all, its output could not be kept, or ctx ended (the descendants are dead then as well).
@@ -48,6 +51,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if len(c.Script) > scriptLimit {
+		return nil, fmt.Errorf("the command has %d bytes; the kernel passes at most %d to a shell: put it into a file", len(c.Script), scriptLimit)
 	}
 	dir, err := s.workingDir(c.Dir)
 	if err != nil {

@@ -99,6 +99,9 @@ func (w *wire) send(m message, fd int) error {
 	if err != nil {
 		return err
 	}
+	if len(packet) > packetLimit {
+		return fmt.Errorf("a packet of %d bytes is too long", len(packet))
+	}
 	var rights []byte
 	if fd >= 0 {
 		rights = unix.UnixRights(fd)
