@@ -14,7 +14,7 @@ var toolchainVariables = []string{
 // nonInteractive keeps tools from asking, paging, colouring and phoning home.
 var nonInteractive = []string{
 	"LANG=C.UTF-8", "LC_ALL=C.UTF-8", "CI=true", "TERM=dumb", "USER=issuesmith", "LOGNAME=issuesmith",
-	"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "PAGER=cat", "DEBIAN_FRONTEND=noninteractive",
+	"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat", "PAGER=cat", "DEBIAN_FRONTEND=noninteractive",
 	"COMPOSER_NO_INTERACTION=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	"npm_config_yes=true", "npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false",
 }
