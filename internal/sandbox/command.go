@@ -60,8 +60,8 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 		return nil, err
 	}
 	if s.executor == nil {
-		if s.executor, _, err = startExecutor(s.order); err != nil {
-			return nil, fmt.Errorf("starting the sandbox again: %w", err)
+		if err := s.start(); err != nil {
+			return nil, err
 		}
 	}
 	out, err := newOutput(c, s.options.Live, s.order.Limits.Output)

@@ -114,7 +114,9 @@ func (s *service) build() ([]Layer, error) {
 	if o.Off {
 		return layers, nil
 	}
-	off := func(name string, err error) { layers = append(layers, Layer{Name: name, State: "off", Why: err.Error()}) }
+	off := func(name string, err error) {
+		layers = append(layers, Layer{Name: name, State: "off", Why: err.Error()})
+	}
 	on := func(name, why string) { layers = append(layers, Layer{Name: name, State: "on", Why: why}) }
 	abi := landlockABI()
 	switch {

@@ -13,7 +13,7 @@ import (
 
 // describe puts together what was reached.
 func (s *Sandbox) describe(e *executor, why string) Report {
-	r := Report{Limits: s.order.Limits, Names: s.report.Names, Layers: namespaceLayers(e.order, why)}
+	r := Report{Limits: s.order.Limits, Names: slices.Clone(s.names), Layers: namespaceLayers(e.order, why)}
 	r.Layers = append(r.Layers, e.ready.Layers...)
 	r.Layers = append(
 		r.Layers,

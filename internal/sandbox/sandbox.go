@@ -57,6 +57,7 @@ type Sandbox struct {
 	top     os.FileInfo // the worktree's folder as it was found
 	order   order
 	report  Report
+	names   []string // what the listed names resolve to
 
 	mu       sync.Mutex // held while a command runs
 	executor *executor  // nil when it has ended
@@ -86,17 +87,28 @@ func New(o Options) (*Sandbox, error) {
 	if err := s.give(); err != nil {
 		return nil, err
 	}
-	e, why, err := startExecutor(s.order)
-	if err != nil {
-		return nil, fmt.Errorf("starting the sandbox: %w", err)
-	}
-	s.executor = e
-	s.report = s.describe(e, why)
-	if o.Mode == Strict && len(s.report.Weak) > 0 {
-		_ = e.stop()
-		return nil, &WeakError{s.report}
+	if err := s.start(); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// start starts the executor and judges what it reached.
+func (s *Sandbox) start() error {
+	e, why, err := startExecutor(s.order)
+	if err != nil {
+		return fmt.Errorf("starting the sandbox: %w", err)
+	}
+	s.report = s.describe(e, why)
+	if s.options.Mode == Strict && len(s.report.Weak) > 0 {
+		_ = e.stop()
+		return &WeakError{s.report}
+	}
+	if !e.order.Namespaces && !e.order.Open {
+		s.report.Names = append(s.report.Names, publishNames("/etc/hosts", s.order.Targets, s.owner.Drop && inContainer())...)
+	}
+	s.executor = e
+	return nil
 }
 
 func (s *Sandbox) prepareFolders() error {
@@ -151,7 +163,7 @@ func (s *Sandbox) give() error {
 		return err
 	}
 	targets, names := resolve(o.Network.Allow)
-	s.report.Names = names
+	s.names = names
 	s.order = order{
 		Env: append(environment(os.Environ(), path, o), caches...), Shell: shell,
 		Files:   fileRules{Write: []string{o.Dir, o.Home, o.Tmp, "/dev/shm"}, Read: read, Devices: devices},
