@@ -30,7 +30,7 @@ func TestLabelToPullRequest(t *testing.T) {
 		t.Errorf("pull request %q from %s to %s, merged %v", pull.Title, pull.Head.Name, pull.Base.Name, pull.HasMerged)
 	}
 	c.holds(pull.Body, fmt.Sprintf("Fixes #%d", issue), "149.85 cents", summary, "pricing/discount.py", "tests/test_discount.py",
-		tests["python"], "custom/scripted", "processes only", "a person", pull.Head.Sha[:7])
+		tests["python"], "custom/scripted", "isolation: namespaces", "a person", pull.Head.Sha[:7])
 	refs := c.refs()
 	if refs["refs/heads/main"] != base {
 		t.Error("the base branch has moved")
