@@ -73,8 +73,7 @@ func (d *Docker) start(ctx context.Context) error {
 		"pidfile":   filepath.Join(d.Dir, "pid"),
 		"hosts":     []string{"unix://" + d.Socket},
 		"bip":       dockerAddress + "/16",
-		// There is no way out. Names that are no container's are refused at once, by an
-		// address where nobody listens, instead of after 20 seconds.
+		// There is no way out: see noNames.
 		"dns":           []string{dockerAddress},
 		"cgroup-parent": "/" + d.cgroup(),
 		"log-level":     "warn",
@@ -98,7 +97,10 @@ func (d *Docker) start(ctx context.Context) error {
 	if d.daemon, err = launch("dockerd", cmd, filepath.Join(d.Dir, "dockerd.log")); err != nil {
 		return err
 	}
-	return d.wait(ctx)
+	if err := d.wait(ctx); err != nil {
+		return err
+	}
+	return d.noNames()
 }
 
 // wait returns when the daemon answers.

@@ -38,6 +38,8 @@ type Recipe struct {
 	Args  map[string]string // build arguments: an image named here brings its key along
 	// Target is the stage to build; "" is the last.
 	Target string
+	// From is an image whose layers are taken where the build would make the same.
+	From string
 	// Throw means that the image is not kept for the next run: it changes with every change.
 	Throw bool
 }
@@ -86,6 +88,9 @@ func (d *Docker) build(ctx context.Context, r Recipe, image string) error {
 	args := []string{"build", "--quiet", "--tag", image, "--build-arg", "http_proxy=" + proxy, "--build-arg", "no_proxy=" + dockerAddress}
 	for _, k := range slices.Sorted(maps.Keys(r.Args)) {
 		args = append(args, "--build-arg", k+"="+r.Args[k])
+	}
+	if r.From != "" {
+		args = append(args, "--cache-from", r.From)
 	}
 	if r.Target != "" {
 		args = append(args, "--target", r.Target)

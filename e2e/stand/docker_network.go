@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -46,12 +47,40 @@ func (d *Docker) Inside(f func() error) error {
 	return err
 }
 
+// noNames answers every question for a name with "there is none". The daemon asks it for
+// what is no container's name; without an answer who asked would wait 20 seconds.
+func (d *Docker) noNames() error {
+	var c net.PacketConn
+	if err := d.Inside(func() (err error) {
+		c, err = net.ListenPacket("udp4", dockerAddress+":53") //nolint:noctx // at once
+		return err
+	}); err != nil {
+		return err
+	}
+	d.closes = append(d.closes, func() { _ = c.Close() })
+	go func() {
+		message := make([]byte, 512)
+		for {
+			n, from, err := c.ReadFrom(message)
+			if err != nil {
+				return // closed
+			}
+			if n >= 12 { // the question is sent back with the header of a refusal (RFC 1035, 4.1.1)
+				message[2] |= 0x80                  // an answer
+				message[3] = message[3]&0xf0 | 3    // the name does not exist
+				_, _ = c.WriteTo(message[:n], from) // who asked may be gone
+			}
+		}
+	}()
+	return nil
+}
+
 // Listen opens a port that containers reach, by the address the listener has, on whatever
-// network of the daemon they are. It is closed with the daemon.
-func (d *Docker) Listen() (net.Listener, error) {
+// network of the daemon they are; 0 is any. It is closed with the daemon.
+func (d *Docker) Listen(port int) (net.Listener, error) {
 	var l net.Listener
 	err := d.Inside(func() (err error) {
-		l, err = net.Listen("tcp4", dockerAddress+":0") //nolint:noctx // at once
+		l, err = net.Listen("tcp4", net.JoinHostPort(dockerAddress, strconv.Itoa(port))) //nolint:noctx // at once
 		return err
 	})
 	if err != nil {
@@ -64,7 +93,7 @@ func (d *Docker) Listen() (net.Listener, error) {
 // Forward lets containers reach a server of the host: it returns the host:port they
 // connect to. target is what the host connects to.
 func (d *Docker) Forward(target string) (string, error) {
-	l, err := d.Listen()
+	l, err := d.Listen(0)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +132,7 @@ func pipe(c net.Conn, target string) {
 // webProxy lets image builds fetch packages as this machine's apt does: it returns the
 // address of a forward proxy for plain HTTP, and how to end it.
 func (d *Docker) webProxy(ctx context.Context) (string, func(), error) {
-	l, err := d.Listen()
+	l, err := d.Listen(0)
 	if err != nil {
 		return "", nil, err
 	}
