@@ -36,7 +36,8 @@ type Config struct {
 	MaxFiles       int
 	MaxLines       int
 
-	Sandbox                        string // strict, best-effort, off
+	Isolation
+
 	Mode                           string // pr, dry-run, direct
 	BaseBranch                     string // "" is what is checked out
 	CIWorkflow                     string
@@ -116,8 +117,7 @@ func Settings() []Setting {
 func NotBuilt() []string {
 	return []string{
 		"speculation", "warm-prefix", "tool-mode", "proof", "baseline", "reset-commands", "retry-flaky",
-		"network", "setup-network", "memory-limit", "process-limit", "disk-limit", "file-size-limit",
-		"toolchains", "caches", "poll-interval",
+		"poll-interval",
 		"routes", "contract", "known-failures", "providers", "hints", "policy",
 	}
 }

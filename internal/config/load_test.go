@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, pair[0], pair[1])
 		}
 	}
-	if c.Sandbox != "best-effort" || c.Mode != "pr" || c.Prefix != "ai/issue-" || c.Queued != "ai:queued" || c.Failed != "ai:failed" {
+	if c.Sandbox != "strict" || c.Mode != "pr" || c.Prefix != "ai/issue-" || c.Queued != "ai:queued" || c.Failed != "ai:failed" {
 		t.Errorf("choices: %+v", c)
 	}
 	if c.ServerURL != "https://gitea.example.test" || c.Repository != "owner/demo" || c.CommitEmail != "issuesmith@localhost" {
@@ -191,8 +191,27 @@ func TestBadValues(t *testing.T) {
 		{"agent-timeout", "99999999999999999h", "1m–2h"},
 		{"token-timeout", "11m", "5s–10m"},
 		{"redact-personal", "yes", "true or false"},
-		{"sandbox", "strict", "not built yet"},
-		{"sandbox", "none", "best-effort, off"},
+		{"sandbox", "none", "strict, best-effort, off"},
+		{"network", "db", "has no port"},
+		{"network", "http://db:80", "without a scheme"},
+		{"network", "db:0", "1–65535"},
+		{"network", "db:65536", "1–65535"},
+		{"network", "db:03306", "1–65535"},
+		{"network", "*:3306", "no wildcards"},
+		{"network", "::1:3306", "in brackets"},
+		{"network", "[127.0.0.1]:3306", "IPv6 address in the brackets"},
+		{"network", "a b:1", "host's name"},
+		{"network", ":1", "host's name"},
+		{"setup-network", "closed", "has no port"},
+		{"memory-limit", "4", "has no unit"},
+		{"memory-limit", "63MiB", "64MiB–1TiB"},
+		{"memory-limit", "99999999999999999999G", "64MiB–1TiB"},
+		{"memory-limit", "4 gigabytes", "a size like"},
+		{"process-limit", "1", "8–100000"},
+		{"cpu-limit", "0s", "1s–24h"},
+		{"toolchains", "go", "path from /"},
+		{"caches", "/home/someone", "holds more than tools"},
+		{"toolchains", "/etc/", "holds more than tools"},
 		{"log-level", "trace", "debug, info, warn, error"},
 		{"model", "devstral", "provider/name"},
 		{"model", "mistrall/x", "did you mean mistral?"},
@@ -273,6 +292,15 @@ func TestGoodValues(t *testing.T) {
 		{"base-branch", "release/1.x", func(c *Config) bool { return c.BaseBranch == "release/1.x" }},
 		{"tool-mode", "native", func(c *Config) bool { return true }},
 		{"sandbox", "off", func(c *Config) bool { return c.Sandbox == "off" }},
+		{"network", "db:3306\n# no\n[::1]:80\ndb:3306", func(c *Config) bool { return slices.Equal(c.Network, []string{"db:3306", "[::1]:80"}) }},
+		{"setup-network", "", func(c *Config) bool { return c.SetupOpen }},
+		{"setup-network", "none", func(c *Config) bool { return !c.SetupOpen && len(c.SetupNetwork) == 0 }},
+		{"setup-network", "proxy:3128", func(c *Config) bool { return !c.SetupOpen && slices.Equal(c.SetupNetwork, []string{"proxy:3128"}) }},
+		{"memory-limit", "2G", func(c *Config) bool {
+			return c.Memory == 2<<30 && c.Disk == 4<<30 && c.Processes == 512 && c.FileSize == 1<<30
+		}},
+		{"output-limit", "64 KiB", func(c *Config) bool { return c.Output == 64<<10 && c.OpenFiles == 8192 && c.CPU == time.Hour }},
+		{"caches", "/opt/go/pkg/mod/\n/home/someone/.npm", func(c *Config) bool { return slices.Equal(c.Caches, []string{"/opt/go/pkg/mod", "/home/someone/.npm"}) }},
 		{"setup-commands", "a ;; b\n# no\n\nc", func(c *Config) bool { return slices.Equal(c.SetupCommands, []string{"a", "b", "c"}) }},
 		{"test-env", "# no\nA=b=c\nDB_DATABASE=app_Test\nB=", func(c *Config) bool { return slices.Equal(c.TestEnv, []string{"A=b=c", "DB_DATABASE=app_Test", "B="}) }},
 		{"allow-direct", "TRUE", func(c *Config) bool { return c.AllowDirect }},
@@ -345,7 +373,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	canary := "canary-4711-xyz"
 	env := step("INPUT_TOKEN", canary+" a", "INPUT_MODEL-API-KEY", canary+" b", "INPUT_SOMETHING", canary, "INPUT_TEST-ENV", canary+"\nDB_PASSWORD="+canary+"c\nX Y="+canary,
-		"GITHUB_REPOSITORY", "https://u:"+canary+"@host/x", "ISSUESMITH_NETWORK", canary)
+		"GITHUB_REPOSITORY", "https://u:"+canary+"@host/x", "ISSUESMITH_CONTRACT", canary)
 	s := sources(env)
 	s.File = []byte("token: " + canary + "\nunknown: " + canary + "\n")
 	if _, err := Load(s); strings.Contains(err.Error(), canary) {

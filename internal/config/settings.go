@@ -22,6 +22,11 @@ type setting struct {
 
 // table is every setting that works in this version, in the order people read it.
 func table() []setting {
+	all := append(runSettings(), isolationSettings()...)
+	return append(append(all, forgeSettings()...), fileSettings()...)
+}
+
+func runSettings() []setting {
 	minute := time.Minute
 	return []setting{
 		secret("token", "the job's token, or a personal one that may push and write issues and pull requests",
@@ -53,7 +58,12 @@ func table() []setting {
 		duration("run-timeout", 100*minute, 5*minute, 170*minute, "time of the whole run, below the runner's 3 h", func(c *Config) *time.Duration { return &c.RunTimeout }),
 		whole("max-changed-files", 12, 1, 100, "files a change may touch", func(c *Config) *int { return &c.MaxFiles }),
 		whole("max-changed-lines", 800, 1, 10_000, "lines a change may add and delete", func(c *Config) *int { return &c.MaxLines }),
-		sandboxSetting(),
+	}
+}
+
+func forgeSettings() []setting {
+	minute := time.Minute
+	return []setting{
 		choice("mode", "pr", []string{"pr", "dry-run", "direct"}, "what happens with a change that passed: a pull request, a patch only, or a push to the base branch (wants allow-direct and direct-paths)",
 			func(c *Config) *string { return &c.Mode }),
 		text("base-branch", "", "branch the pull request goes to", func(c *Config) *string { return &c.BaseBranch }, parseBranch).
@@ -79,7 +89,11 @@ func table() []setting {
 			shown("issuesmith@localhost", "address"),
 		boolean("allow-direct", "allow mode: direct", func(c *Config) *bool { return &c.AllowDirect }),
 		boolean("allow-any-database", "allow test databases without \"test\" in their name", func(c *Config) *bool { return &c.AllowAnyDatabase }),
+	}
+}
 
+func fileSettings() []setting {
+	return []setting{
 		fileOnly("trusted-users", "users whose comments on an issue the model may read", "list of user names", readUsers, func(c *Config) any { return c.TrustedUsers }).listed(),
 		fileOnly("protected-paths", "paths that no change may touch, beside the built-in list", "list of globs", readGlobs(func(c *Config) *[]string { return &c.ProtectedPaths }), func(c *Config) any { return c.ProtectedPaths }).listed(),
 		fileOnly("allow-paths", "paths taken out of the built-in protected list", "list of globs", readGlobs(func(c *Config) *[]string { return &c.AllowPaths }), func(c *Config) any { return c.AllowPaths }).listed(),
@@ -251,20 +265,6 @@ func costLimit() setting {
 		return err
 	}
 	s.show = func(c *Config) any { return c.CostLimit }
-	return s
-}
-
-func sandboxSetting() setting {
-	allowed := []string{"best-effort", "off"}
-	s := choice("sandbox", "best-effort", allowed, "how commands are kept apart: best-effort says what is missing, off must be asked for",
-		func(c *Config) *string { return &c.Sandbox })
-	read := s.read
-	s.read = func(c *Config, v value) error {
-		if v.text == "strict" {
-			return errors.New("the sandbox is not built yet, so strict would refuse every run: the choices are best-effort and off")
-		}
-		return read(c, v)
-	}
 	return s
 }
 
