@@ -75,9 +75,14 @@ func (s *session) connectInside(ctx context.Context, c *request) error {
 	if err := connectWithin(ctx, fd, func() error { return unix.Connect(fd, to) }); err != nil {
 		return err
 	}
-	// The port may have changed hands meanwhile.
-	if !s.isolated && !s.reached(fd, c.to.inet) {
-		return s.refuse(c.to)
+	if !s.isolated { // the port may have changed hands meanwhile
+		switch s.reached(fd, c.to.inet) {
+		case listensNobody:
+			return unix.ECONNRESET
+		case listensOther:
+			return s.refuse(c.to)
+		case listensMember:
+		}
 	}
 	return s.swap(c, fd)
 }

@@ -70,7 +70,7 @@ func (s *session) openBelow(path string) (int, error) {
 			continue
 		}
 		file, err := unix.Openat2(fd, rest, &unix.OpenHow{
-			Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Flags:   unix.O_PATH | unix.O_CLOEXEC,
 			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 		})
 		closeSocket(fd)

@@ -1,23 +1,16 @@
 package sandbox
 
 import (
-	"bufio"
-	"encoding/binary"
-	"encoding/hex"
-	"errors"
-	"io"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Where commands share the host's network, loopback is a way to the services of others. A command may connect to a port when
-// whoever would take the connection is a process of this sandbox, as /proc/net/tcp and the processes' descriptors tell.
+// whoever would take the connection is a process of this sandbox, as the kernel's list of sockets and the processes' descriptors tell.
 
 // listens says who takes connections to an address.
 type listens int
@@ -27,13 +20,6 @@ const (
 	listensMember         // processes of this sandbox, and nobody else
 	listensOther          // somebody else, or it could not be told
 )
-
-// A tcpSocket is a line of /proc/net/tcp or tcp6. IPv4-mapped addresses are unmapped.
-type tcpSocket struct {
-	local, remote netip.AddrPort
-	listening     bool
-	inode         uint64 // 0: no process has it
-}
 
 // listening says who would take a connection to a loopback address. The list of a command's processes can miss one while others
 // come and go, so a stranger is looked at again before it is called one.
@@ -54,13 +40,15 @@ func (b *broker) listening(to netip.AddrPort) listens {
 
 // listenersOn returns the inodes of all sockets that could take a connection to the address.
 func listenersOn(to netip.AddrPort) (inodes []uint64, err error) {
-	err = eachTCP(func(s tcpSocket) bool {
-		if s.listening && takes(s.local, to) {
+	all, err := askListeners(to.Port())
+	if err != nil { // a kernel without sock_diag(7), or a container's filter
+		all, err = readListeners()
+	}
+	for _, s := range all {
+		if takes(s.local, to) {
 			inodes = append(inodes, s.inode)
 		}
-		// The kernel lists those that listen first (tcp_get_idx); of the others a busy machine has thousands.
-		return s.listening
-	})
+	}
 	return inodes, err
 }
 
@@ -74,19 +62,15 @@ func takes(local, to netip.AddrPort) bool {
 	return ip == to.Addr() || ip == netip.IPv6Unspecified() || ip == netip.IPv4Unspecified() && to.Addr().Is4()
 }
 
-// reached reports whether the other end of a connection is a process of this sandbox.
-func (b *broker) reached(fd int, to netip.AddrPort) bool {
-	switch b.listening(to) {
-	case listensMember:
-		return true
-	case listensOther:
-		return false
-	case listensNobody:
+// reached says who is at the other end of a connection to a loopback address: nobody when it has ended already.
+func (b *broker) reached(fd int, to netip.AddrPort) listens {
+	if l := b.listening(to); l != listensNobody {
+		return l
 	}
-	// A server for one connection has closed its listener: look for the connection itself.
+	// A server for one connection closes its port when it has it: look for the connection itself.
 	name, err := unix.Getsockname(fd)
 	if err != nil {
-		return false
+		return listensOther
 	}
 	var from netip.AddrPort
 	switch a := name.(type) {
@@ -97,76 +81,18 @@ func (b *broker) reached(fd int, to netip.AddrPort) bool {
 	}
 	var ends []uint64
 	err = eachTCP(func(s tcpSocket) bool {
-		if !s.listening && s.local == to && s.remote == from {
+		if s.inode != 0 && s.local == to && s.remote == from {
 			ends = append(ends, s.inode)
 		}
 		return true
 	})
-	return err == nil && len(ends) > 0 && b.hold(ends)
-}
-
-// eachTCP visits the TCP sockets of this network namespace, each table until visit returns false.
-func eachTCP(visit func(tcpSocket) bool) error {
-	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		file, err := os.Open(table)
-		if errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = parseTCP(file, visit)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return err
-		}
+	switch {
+	case err == nil && len(ends) == 0:
+		return listensNobody
+	case err == nil && b.hold(ends):
+		return listensMember
 	}
-	return nil
-}
-
-var errTable = errors.New("an unknown form of /proc/net/tcp")
-
-// parseTCP reads a table: a title, then a line a socket (proc_pid_net(5)).
-func parseTCP(r io.Reader, visit func(tcpSocket) bool) error {
-	lines := bufio.NewScanner(r)
-	lines.Scan()
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 10 {
-			return errTable
-		}
-		local, localErr := parseHexAddress(fields[1])
-		remote, remoteErr := parseHexAddress(fields[2])
-		inode, inodeErr := strconv.ParseUint(fields[9], 10, 64)
-		if err := errors.Join(localErr, remoteErr, inodeErr); err != nil {
-			return err
-		}
-		const listen = "0A" // TCP_LISTEN
-		if !visit(tcpSocket{local, remote, fields[3] == listen, inode}) {
-			return nil
-		}
-	}
-	return lines.Err()
-}
-
-// parseHexAddress reads an address as words of 32 bits in the machine's order, and a port: 0100007F:1F90.
-func parseHexAddress(text string) (netip.AddrPort, error) {
-	words, port, _ := strings.Cut(text, ":")
-	raw, err := hex.DecodeString(words)
-	if err != nil {
-		return netip.AddrPort{}, errTable
-	}
-	number, err := strconv.ParseUint(port, 16, 16)
-	if err != nil || len(raw)%4 != 0 {
-		return netip.AddrPort{}, errTable
-	}
-	for word := range slices.Chunk(raw, 4) {
-		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
-	}
-	ip, ok := netip.AddrFromSlice(raw)
-	if !ok {
-		return netip.AddrPort{}, errTable
-	}
-	return netip.AddrPortFrom(ip.Unmap(), uint16(number)), nil // #nosec G115 -- parsed as 16 bits
+	return listensOther
 }
 
 // descriptorsSeen bounds the work for one connect.
