@@ -62,7 +62,7 @@ func BenchmarkRatio(b *testing.B) {
 	})
 	b.Run("start", func(b *testing.B) {
 		var times []time.Duration
-		for n := 0; b.Loop() || n < 30; n++ {
+		repeat(b, 30, func(int) {
 			started := time.Now()
 			s, err := New(c.box.options)
 			if err != nil {
@@ -73,7 +73,7 @@ func BenchmarkRatio(b *testing.B) {
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
 			}
-		}
+		})
 		b.ReportMetric(0, "ns/op")
 		atMost(b, "start-ms", milliseconds(median(times)), 40)
 	})
@@ -187,16 +187,29 @@ func (t times) ratio() float64 { return t.ours.Seconds() / t.other.Seconds() }
 func (c *contest) duel(b *testing.B, atLeast int, ours, other func()) times {
 	b.Helper()
 	var all [2][]time.Duration
-	for n := 0; b.Loop() || n < atLeast; n++ {
+	repeat(b, atLeast, func(n int) {
 		for i, d := range turns(n, ours, other) {
 			all[i] = append(all[i], d)
 		}
-	}
+	})
 	t := times{median(all[0]), median(all[1])}
 	b.ReportMetric(0, "ns/op") // of both, which says nothing
 	b.ReportMetric(milliseconds(t.ours), "ours-ms")
 	b.ReportMetric(milliseconds(t.other), "plain-ms")
 	return t
+}
+
+// repeat goes on for the time of a benchmark, and until there are enough turns for a median.
+func repeat(b *testing.B, atLeast int, turn func(n int)) {
+	b.Helper()
+	n := 0
+	for b.Loop() {
+		turn(n)
+		n++
+	}
+	for ; n < atLeast; n++ {
+		turn(n)
+	}
 }
 
 // turns times each once; who begins alternates.
@@ -212,7 +225,7 @@ func turns(n int, contenders ...func()) []time.Duration {
 }
 
 // bubblewrap compares what a command costs above its plain start with what it costs in bubblewrap, restricted as far as that goes:
-// namespaces, the same folders, the same filter but for the broker.
+// namespaces, the system and the own folders, the same filter but for the broker.
 func (c *contest) bubblewrap(b *testing.B) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		b.Skip("bubblewrap is not installed: nothing to compare with")
@@ -233,42 +246,38 @@ func (c *contest) bubblewrap(b *testing.B) {
 	o := c.box.options
 	prefix := []string{
 		"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--seccomp", fmt.Sprint(seccompFD),
-		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", o.Dir, o.Dir, "--bind", o.Home, o.Home, "--bind", o.Tmp, o.Tmp,
+		"--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc", "--ro-bind-try", "/bin", "/bin", "--ro-bind-try", "/lib", "/lib",
+		"--ro-bind-try", "/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", o.Dir, o.Dir, "--bind", o.Home, o.Home, "--bind", o.Tmp, o.Tmp,
 		"--chdir", o.Dir,
 	}
-	for _, dir := range c.box.order.Files.Read {
-		if dir != "/proc" && !strings.HasPrefix(dir, "/proc/") && !strings.HasPrefix(dir, "/tmp/") {
-			prefix = append(prefix, "--ro-bind-try", dir, dir)
-		}
-	}
+	trivial := job{script: "/bin/true"}
 	wrapped := func() {
 		compiled, err := os.Open(path)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer func() { _ = compiled.Close() }()
-		c.exec(b, job{script: "/bin/true"}, prefix, []*os.File{compiled})
+		c.exec(b, trivial, prefix, []*os.File{compiled})
 	}
 	probe := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "/bin/true")
 	probe.SysProcAttr = &syscall.SysProcAttr{Credential: c.user}
 	if out, err := probe.CombinedOutput(); err != nil {
 		b.Skipf("bubblewrap does not work in this place: %v: %s", err, out)
 	}
-	trivial := job{script: "/bin/true"}
 	var all [3][]time.Duration
-	for n := 0; b.Loop() || n < 100; n++ {
+	repeat(b, 100, func(n int) {
 		for i, d := range turns(n, func() { c.sandboxed(b, trivial) }, func() { c.plain(b, trivial) }, wrapped) {
 			all[i] = append(all[i], d)
 		}
-	}
+	})
 	ours, plain, bwrap := median(all[0]), median(all[1]), median(all[2])
 	over, theirs := milliseconds(ours-plain), milliseconds(bwrap-plain)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(over, "ours-over-ms")
 	b.ReportMetric(theirs, "bwrap-over-ms")
-	times := theirs / max(over, 0.01)
-	b.ReportMetric(times, "times-less")
-	if times < 3 {
+	less := theirs / max(over, 0.01)
+	b.ReportMetric(less, "times-less")
+	if less < 3 {
 		b.Errorf("a command costs %.2f ms more than plain, in bubblewrap %.2f ms: less than 3 times as much", over, theirs)
 	}
 }
