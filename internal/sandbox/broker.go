@@ -19,8 +19,9 @@ type target struct {
 // of its own and swaps it in, so that nothing can be changed between check and use.
 //
 // What the swap costs the caller: options and a local address given before the connect are lost (but for Nagle's delay, which is
-// off), a registration with epoll from before it too, and the connect of a non-blocking socket is over when it returns. The other
-// end of a unix socket sees the executor's process ID, and the same user.
+// off), a registration with epoll from before it too; the connect of a non-blocking socket is over when it returns, and a connected
+// socket that connects again gets another connection instead of EISCONN. The other end of a unix socket sees the executor's process
+// ID, and the same user. An open network costs nothing of that where the caller's socket can be borrowed.
 type broker struct {
 	targets  []target
 	open     bool     // setup with an open network: every internet address

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -357,6 +358,30 @@ func besideSlow(words []string) error {
 	}
 	time.Sleep(100 * time.Millisecond)
 	return connectOnce(words[1:])
+}
+
+// TestConnectWithin breaks a connect off that the kernel would wait two minutes for.
+func TestConnectWithin(t *testing.T) {
+	t.Parallel()
+	full, done := fullPort(t)
+	defer done()
+	raw := sockaddr4("127.0.0.1", full.Port())
+	for _, limit := range []time.Duration{0, 50 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if err := connectWithin(ctx, fd, func() error { return connectOn(fd, raw) }); !errors.Is(err, unix.ETIMEDOUT) {
+			t.Errorf("connect gives %v", err)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		cancel()
+		closeSocket(fd)
+	}
 }
 
 // fullPort listens and has no room for another connection.

@@ -31,7 +31,7 @@ func (b *broker) listening(to netip.AddrPort) listens {
 			return listensNobody
 		case err == nil && b.hold(inodes):
 			return listensMember
-		case attempt == 2:
+		case attempt == 1:
 			return listensOther
 		}
 		time.Sleep(time.Millisecond)

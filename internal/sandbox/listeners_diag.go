@@ -48,7 +48,7 @@ func askListeners(port uint16) ([]tcpSocket, error) {
 	var all []tcpSocket
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		r := diagRequest{family: family, protocol: unix.IPPROTO_TCP, states: 1 << tcpListen}
-		r.header = unix.NlMsghdr{Len: uint32(unsafe.Sizeof(r)), Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP}
+		r.header = unix.NlMsghdr{Len: uint32(unsafe.Sizeof(r)), Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST | unix.NLM_F_DUMP} // #nosec G115 -- 72
 		binary.BigEndian.PutUint16(r.id.sourcePort[:], port)
 		packet := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)) // #nosec G103 -- the structure as bytes
 		if err := unix.Sendto(fd, packet, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
