@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"issuesmith/internal/endpoint"
+	"issuesmith/internal/sandbox"
 )
 
 // The bundled project is broken on purpose; the bundled answers repair it at the second attempt,
@@ -70,7 +71,8 @@ func (p *program) runDemo(ctx context.Context, asJSON bool) error {
 	}
 	return inner.runRun(ctx, &runOptions{request: request{
 		dir: project, issueFile: issue, json: asJSON, client: client,
-		flags: map[string]string{"test-commands": "sh tests/run.sh", "max-attempts": "2"},
+		// It takes the isolation there is; the log and the pull request say what is missing.
+		flags: map[string]string{"test-commands": "sh tests/run.sh", "max-attempts": "2", "sandbox": string(sandbox.BestEffort)},
 	}})
 }
 

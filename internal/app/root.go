@@ -19,11 +19,12 @@ In a workflow step it needs no command. On a desk, try
 
   issuesmith demo                               the main job on a bundled project
   issuesmith run --repo DIR --issue-file FILE   your repository and an issue in a file, no forge
-  issuesmith check                              what is configured, and every mistake in it`
+  issuesmith check                              what is configured, and every mistake in it
+  issuesmith sandbox --report                   how commands are kept apart on this machine`
 
 // notBuilt are commands and flags that a later version brings.
 var (
-	notBuiltCommands = []string{"worker", "sandbox", "bench"}
+	notBuiltCommands = []string{"worker", "bench"}
 	notBuiltFlags    = map[string][]string{"show": {"html", "traj"}}
 )
 
@@ -51,7 +52,7 @@ func (p *program) newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolP("help", "h", false, "help for the command")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
-	root.AddCommand(p.newRun(), p.newSweep(), p.newCheck(), p.newPreflight(), p.newDemo(), p.newShow(), p.newReplay(), p.newVersion())
+	root.AddCommand(p.newRun(), p.newSweep(), p.newCheck(), p.newPreflight(), p.newDemo(), p.newShow(), p.newReplay(), p.newSandbox(), p.newVersion())
 	return root
 }
 
@@ -69,9 +70,12 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // addSettings gives a command a flag for every setting that is not for the repository file only.
-func addSettings(cmd *cobra.Command) {
+func addSettings(cmd *cobra.Command) { addSettingsFor(cmd, func(string) bool { return true }) }
+
+// addSettingsFor gives a command a flag for each of these settings.
+func addSettingsFor(cmd *cobra.Command, wanted func(name string) bool) {
 	for _, s := range config.Settings() {
-		if s.FileOnly {
+		if s.FileOnly || !wanted(s.Name) {
 			continue
 		}
 		usage := s.Help

@@ -58,6 +58,12 @@ func isolationSettings() []setting {
 	}
 }
 
+// IsIsolation reports whether a setting has to do with how commands run, and nothing else.
+func IsIsolation(name string) bool {
+	return name == "test-env" || name == "command-timeout" ||
+		slices.ContainsFunc(isolationSettings(), func(s setting) bool { return s.Name == name })
+}
+
 // lines are the items of a list, without empty ones and comments.
 func lines(v value) []string {
 	items := v.list

@@ -32,8 +32,19 @@ func run(ctx context.Context, s *sandbox.Sandbox, what, script string, timeout t
 		Exit:     result.Exit,
 		TimedOut: result.TimedOut,
 		Duration: result.Duration,
-		Output:   output(result, r),
+		Output:   noted(output(result, r), result.Notes),
 	}, nil
+}
+
+// noted is a command's output with what the sandbox says about it.
+func noted(output string, notes []string) string {
+	if len(notes) == 0 {
+		return output
+	}
+	if output != "" && !strings.HasSuffix(output, "\n") {
+		output += "\n"
+	}
+	return output + strings.Join(notes, "\n") + "\n"
 }
 
 // stopped is why a context ended: callers may ask for context.Canceled or for its cause.

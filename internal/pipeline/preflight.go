@@ -10,7 +10,6 @@ import (
 	"issuesmith/internal/agent"
 	"issuesmith/internal/endpoint"
 	"issuesmith/internal/forge"
-	"issuesmith/internal/gate"
 	"issuesmith/internal/redact"
 	"issuesmith/internal/sandbox"
 	"issuesmith/internal/tool"
@@ -32,7 +31,7 @@ func Preflight(ctx context.Context, o Options, askEndpoint bool) error {
 	if err := r.open(ctx, r.Base); err != nil {
 		return infrastructure("preparing the worktree", err)
 	}
-	if _, err := gate.Setup(ctx, r.sandbox, r.Config.SetupCommands, r.Config.TestTimeout, r.progress); err != nil {
+	if err := r.setup(ctx); err != nil {
 		return infrastructure("setting up", err)
 	}
 	r.Log.Stage("Test the base commit", r.state)

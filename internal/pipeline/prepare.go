@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"issuesmith/internal/agent"
+	"issuesmith/internal/config"
 	"issuesmith/internal/gate"
 	"issuesmith/internal/sandbox"
 	"issuesmith/internal/transcript"
@@ -35,7 +36,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if learned != nil {
 		return infrastructure("looking for secrets that stand in the repository", learned)
 	}
-	if _, err := gate.Setup(ctx, r.sandbox, r.Config.SetupCommands, r.Config.TestTimeout, r.progress); err != nil {
+	if err := r.setup(ctx); err != nil {
 		return infrastructure("setting up", err)
 	}
 	if err := r.tree.Begin(ctx); err != nil {
@@ -61,10 +62,12 @@ func (r *run) open(ctx context.Context, commit string) error {
 		return err
 	}
 	r.tree = tree
-	r.sandbox, err = sandbox.New(sandbox.Options{
-		Dir: dir, Home: filepath.Join(r.Work, "home"), Tmp: filepath.Join(r.Work, "tmp"), Env: r.Config.TestEnv, Path: r.Path, Live: r.Log.Foreign,
-	})
-	if err != nil {
+	if err := tree.WriteHistory(ctx, r.history(), r.BaseBranch, sandbox.Reachable); err != nil {
+		// Commands then find no repository, as they do where git is not installed.
+		r.Log.Warnf("git in commands: %v", err)
+		_ = sandbox.RemoveAll(r.history())
+	}
+	if r.sandbox, err = sandbox.New(r.sandboxOptions()); err != nil {
 		return err
 	}
 	report := r.sandbox.Report()
@@ -72,7 +75,49 @@ func (r *run) open(ctx context.Context, commit string) error {
 	for _, open := range report.Open {
 		r.Log.Infof("not closed: %s", open)
 	}
+	for _, name := range report.Names {
+		r.Log.Infof("network: %s", name)
+	}
 	return nil
+}
+
+// SandboxOptions are the sandbox of agent and test commands over the folder dir; HOME and TMPDIR lie in work.
+func SandboxOptions(c *config.Config, dir, work, path string) sandbox.Options {
+	return sandbox.Options{
+		Dir: dir, Home: filepath.Join(work, "home"), Tmp: filepath.Join(work, "tmp"), Env: c.TestEnv, Path: path,
+		Mode: sandbox.Mode(c.Sandbox), Network: sandbox.Network{Allow: c.Network},
+		Limits: sandbox.Limits{
+			Memory: c.Memory, Processes: c.Processes, FileSize: c.FileSize, Disk: c.Disk, OpenFiles: c.OpenFiles, CPU: c.CPU, Output: c.Output,
+		},
+		Toolchains: c.Toolchains, Caches: c.Caches,
+	}
+}
+
+func (r *run) sandboxOptions() sandbox.Options {
+	o := SandboxOptions(r.Config, filepath.Join(r.Work, "tree"), r.Work, r.Path)
+	o.Live = r.Log.Foreign
+	if _, err := os.Stat(r.history()); err == nil {
+		o.History = r.history()
+	}
+	return o
+}
+
+// history is the folder of the repository that commands can read.
+func (r *run) history() string { return filepath.Join(r.Work, "history") }
+
+// setup runs the setup commands, which may have another network than those after them.
+func (r *run) setup(ctx context.Context) error {
+	if len(r.Config.SetupCommands) == 0 {
+		return nil
+	}
+	o := r.sandboxOptions()
+	o.Network = sandbox.Network{Open: r.Config.SetupOpen, Allow: r.Config.SetupNetwork}
+	box, err := sandbox.New(o)
+	if err != nil {
+		return err
+	}
+	_, err = gate.Setup(ctx, box, r.Config.SetupCommands, r.Config.TestTimeout, r.progress)
+	return errors.Join(err, box.Close())
 }
 
 // brief is what the model is told in an attempt.

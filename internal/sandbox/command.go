@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,10 +29,8 @@ type Result struct {
 	Head     []byte // first bytes of the output
 	Tail     []byte // last bytes, empty when everything is in Head
 	Size     int64  // bytes of output in all
-	// Exceeded names the limit that ended the command, in words for the agent; "" for none.
-	Exceeded string
-	// Refused are the addresses that the command tried to reach and may not, each once, at most 8.
-	Refused []string
+	// Notes say, a line each, which limit ended or hindered the command and which addresses it may not reach.
+	Notes []string
 }
 
 // How long the death of a command's processes may take before the run gives up on it.
@@ -104,7 +103,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Result, error) {
 	}
 	res := out.result()
 	res.Exit, res.Signal, res.TimedOut, res.Duration = end.Exit, end.Signal, timedOut, duration
-	res.Exceeded, res.Refused = end.Exceeded, end.Refused
+	res.Notes = s.notes(res, end)
 	return res, nil
 }
 
@@ -144,4 +143,29 @@ func (s *Sandbox) sameTop() error {
 		}
 	}
 	return nil
+}
+
+// notes are what the command's own output does not say. They do not depend on chance: the same command gives the same.
+func (s *Sandbox) notes(r *Result, end ending) []string {
+	var notes []string
+	limits := s.order.Limits
+	switch {
+	case r.Size > limits.Output:
+		notes = append(notes, "stopped by output-limit: the command printed more than "+size(limits.Output))
+	case end.Exceeded != "":
+		notes = append(notes, "stopped by "+end.Exceeded)
+	case r.Exit != 0:
+		if hint := limits.hint(r); hint != "" {
+			notes = append(notes, hint)
+		}
+	}
+	if len(end.Refused) > 0 {
+		slices.Sort(end.Refused)
+		listed := "nothing is listed in the setting network"
+		if len(s.options.Network.Allow) > 0 {
+			listed = "the setting network lists " + strings.Join(s.options.Network.Allow, ", ")
+		}
+		notes = append(notes, "network: may not connect to "+strings.Join(end.Refused, ", ")+"; "+listed)
+	}
+	return notes
 }

@@ -1,15 +1,19 @@
 package sandbox
 
-import "strings"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
-// toolchainVariables may pass from the caller: they say where toolchains and
-// certificates are, and builds fail without them. Everything else stays outside, since
-// a step's environment holds tokens under any name.
-var toolchainVariables = []string{
-	"GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS", "JAVA_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR",
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-}
+// passed may come from the caller: builds fail without them. Everything else stays outside, since a step's environment
+// holds tokens under any name. The folders of toolchains are in knownInstalls.
+var (
+	passedSettings = []string{"GOTOOLCHAIN", "GOPROXY", "GONOPROXY", "GOPRIVATE", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
+	passedFiles    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}
+	// Where the network is closed a proxy cannot be reached, and tools would report it in place of what they were asked for.
+	passedProxies = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+)
 
 // nonInteractive keeps tools from asking, paging, colouring and phoning home.
 var nonInteractive = []string{
@@ -17,23 +21,71 @@ var nonInteractive = []string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat", "PAGER=cat", "DEBIAN_FRONTEND=noninteractive",
 	"COMPOSER_NO_INTERACTION=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	"npm_config_yes=true", "npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false",
+	"DOTNET_CLI_TELEMETRY_OPTOUT=1", "DO_NOT_TRACK=1",
 }
 
-// environment is what commands see: the base environment, then test-env, which wins.
+// environment is what commands see: the base environment, then test-env, which wins. Each name stands once.
+//
+// Caches follow HOME by themselves: Go, npm, pip, Maven, cargo and Gradle; none of the caller's variables that lead elsewhere
+// passes. Composer alone chooses between two places and is told which.
 func environment(caller []string, path string, o Options) []string {
-	env := append([]string{}, nonInteractive...)
-	env = append(env, "PATH="+path, "HOME="+o.Home, "TMPDIR="+o.Tmp)
-	have := map[string]string{}
-	for _, entry := range caller {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			have[name] = value
-		}
+	found := findReads(path, caller, o.Toolchains, o.Caches)
+	env := slices.Concat(nonInteractive, []string{
+		"PATH=" + path, "HOME=" + o.Home, "TMPDIR=" + o.Tmp, "COMPOSER_CACHE_DIR=" + filepath.Join(o.Home, ".cache/composer"),
+	})
+	names := passedSettings
+	if o.Network.Open {
+		names = slices.Concat(names, passedProxies)
 	}
-	for _, name := range toolchainVariables {
-		// A proxy or mirror address with user info is a credential.
-		if value, ok := have[name]; ok && value != "" && !strings.Contains(value, "@") {
+	for _, name := range names {
+		if value := lookup(caller, name); value != "" && !hasUser(value) {
 			env = append(env, name+"="+value)
 		}
 	}
-	return append(env, o.Env...)
+	for _, name := range passedFiles {
+		if value := lookup(caller, name); value != "" && found.covers(value) {
+			env = append(env, name+"="+value)
+		}
+	}
+	env = append(env, found.variables(DropOwner())...)
+	env = append(env, cacheVariables(o.Caches, lookup(env, "GOPROXY"))...)
+	return lastOf(append(env, o.Env...))
+}
+
+// hasUser reports whether an address carries user info, which is a credential.
+func hasUser(value string) bool { return strings.Contains(value, "@") }
+
+// variables lead to toolchains that commands may read and their user can reach.
+func (g *grants) variables(owner Owner) []string {
+	var env []string
+	for _, i := range knownInstalls {
+		if dir := g.place(i); dir != "" && i.pass && g.covers(filepath.Join(dir, i.proof())) && owner.enters(dir) {
+			env = append(env, i.variable+"="+dir)
+		}
+	}
+	return env
+}
+
+// inSharedTmp adds what commands need where /tmp is the machine's and closed to them. The JVM alone does not follow TMPDIR; it
+// says on stderr that it has picked the variable up.
+func inSharedTmp(env []string, tmp string) []string {
+	if lookup(env, "JAVA_TOOL_OPTIONS") != "" {
+		return env
+	}
+	return append(slices.Clip(env), "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="+tmp+" -XX:-UsePerfData")
+}
+
+// lastOf keeps the last entry of each name. Of two entries a shell would take the last, the C library the first.
+func lastOf(env []string) []string {
+	var kept []string
+	seen := map[string]bool{}
+	for _, entry := range slices.Backward(env) {
+		name, _, ok := strings.Cut(entry, "=")
+		if ok && name != "" && !seen[name] {
+			seen[name] = true
+			kept = append(kept, entry)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
 }

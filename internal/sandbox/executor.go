@@ -100,6 +100,8 @@ func prepare(o *order) error {
 		}
 	}
 	unix.Umask(0o022)
+	// When memory runs out the kernel is to take commands before the runner.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	// The kernel counts the processes of a dedicated user, or of a user namespace, by themselves.
 	if !removed(layerLimits) {
 		if err := limitProcess(o.Limits, o.Drop || o.UserNS && o.Namespaces); err != nil {
@@ -229,7 +231,7 @@ func (s *service) run(m runMessage, output int) {
 func (s *service) command(m runMessage, output int) ending {
 	var kept *sharedFiles
 	if !s.privateShm() {
-		kept = noteShared(s.order.Drop)
+		kept = noteShared("/dev/shm", s.order.Drop)
 	}
 	pid, listener, err := s.start(m, output)
 	_ = unix.Close(output)
@@ -243,6 +245,9 @@ func (s *service) command(m runMessage, output int) ending {
 	stopWatch := func() string { return "" }
 	if !removed(layerWatch) {
 		w := &watch{limits: s.order.Limits, members: s.members, folders: s.order.Folders, kill: s.killAll}
+		if s.privateShm() {
+			w.sharedMemory = "/dev/shm"
+		}
 		stopWatch = w.start()
 	}
 	end := s.wait(pid)

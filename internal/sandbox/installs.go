@@ -12,7 +12,7 @@ import (
 var (
 	commonParts = []string{"bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "pyvenv.cfg"}
 	goParts     = []string{"VERSION", "api", "go.env", "misc", "pkg", "src"}
-	javaParts   = []string{"conf", "jmods", "jre", "legal", "release"}
+	javaParts   = []string{"release", "conf", "jmods", "jre", "legal"}
 	dotnetParts = []string{"dotnet", "host", "packs", "sdk", "sdk-manifests", "shared", "templates"}
 	// moreParts are given outside of homes only: ~/.local/share holds keyrings.
 	moreParts = []string{"boot", "share", "modules"}
@@ -22,7 +22,7 @@ var (
 type installation struct {
 	variable string
 	folder   string   // below the home; "" for none
-	parts    []string // beside commonParts
+	parts    []string // beside commonParts; the first is what makes the folder one
 	pass     bool     // commands get the variable: without it tools would look in their own home
 }
 
@@ -33,9 +33,9 @@ var knownInstalls = []installation{
 	{"GRADLE_HOME", "", nil, true},
 	{"RUSTUP_HOME", ".rustup", []string{"toolchains", "settings.toml"}, true},
 	{"CARGO_HOME", ".cargo", nil, false}, // commands have a CARGO_HOME of their own
-	{"PYENV_ROOT", ".pyenv", []string{"plugins", "pyenv.d", "shims", "version", "versions"}, true},
-	{"RBENV_ROOT", ".rbenv", []string{"plugins", "rbenv.d", "shims", "version", "versions"}, true},
-	{"NVM_DIR", ".nvm", []string{"alias", "nvm.sh", "nvm-exec", "versions"}, true},
+	{"PYENV_ROOT", ".pyenv", []string{"versions", "plugins", "pyenv.d", "shims", "version"}, true},
+	{"RBENV_ROOT", ".rbenv", []string{"versions", "plugins", "rbenv.d", "shims", "version"}, true},
+	{"NVM_DIR", ".nvm", []string{"versions", "alias", "nvm.sh", "nvm-exec"}, true},
 	{"VOLTA_HOME", ".volta", []string{"tools"}, true},
 	{"ASDF_DATA_DIR", ".asdf", []string{"installs", "plugins", "shims"}, true},
 	{"SDKMAN_DIR", ".sdkman", []string{"candidates"}, true},
@@ -79,10 +79,21 @@ func (g *grants) place(i installation) string {
 	if dir == "" && i.folder != "" && filepath.IsAbs(g.home) {
 		dir = filepath.Join(g.home, i.folder)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, i.proof())); err != nil {
 		return ""
 	}
 	return dir
+}
+
+// proof is what a folder must have to be one: ~/.dotnet is there without a toolchain as well.
+func (i installation) proof() string {
+	if len(i.parts) == 0 {
+		return "bin"
+	}
+	return i.parts[0]
 }
 
 // parts gives parts of root. A home has none, nor has /opt or the like.
@@ -123,10 +134,10 @@ func (g *grants) root(real string) {
 		g.parts(real, moreParts, goParts, javaParts, dotnetParts)
 		return
 	}
-	if version, err := readStart(filepath.Join(real, "VERSION")); err == nil && strings.HasPrefix(version, "go") {
+	if version, err := readSmall(filepath.Join(real, "VERSION")); err == nil && strings.HasPrefix(version, "go") {
 		g.parts(real, goParts)
 	}
-	if release, err := readStart(filepath.Join(real, "release")); err == nil && strings.Contains(release, "JAVA_VERSION") {
+	if release, err := readSmall(filepath.Join(real, "release")); err == nil && strings.Contains(release, "JAVA_VERSION") {
 		g.parts(real, javaParts)
 	}
 }

@@ -19,13 +19,12 @@ func findReads(path string, environ []string, toolchains, caches []string) *gran
 	g := newGrants(environ)
 	g.system()
 	g.installs(path)
+	g.certificates()
 	for _, dir := range toolchains {
 		g.give(dir)
 	}
 	for _, dir := range caches {
-		if kind := kindOf(dir); kind == nil || kind.inPlace {
-			g.give(dir)
-		}
+		g.giveCache(dir)
 	}
 	return g
 }
@@ -76,8 +75,18 @@ func (g *grants) system() {
 	// The settings of PHP in its official images.
 	g.add("/usr/local/etc/php")
 	for _, file := range settings {
-		if text, err := readStart(file); err == nil && !holdsCredential(text) {
+		if text, err := readSmall(file); err == nil && !holdsCredential(text) {
 			g.add(file)
+		}
+	}
+}
+
+// certificates gives the files that variables name, when they hold certificates and no key.
+func (g *grants) certificates() {
+	for _, name := range passedFiles {
+		file := lookup(g.environ, name)
+		if text, err := readSmall(file); err == nil && strings.Contains(text, "-----BEGIN CERTIFICATE-----") && !strings.Contains(text, "PRIVATE KEY") {
+			g.give(file)
 		}
 	}
 }
@@ -97,13 +106,13 @@ func (g *grants) withoutEtc(dir string) {
 	}
 }
 
-// readStart reads a file of settings, of which more than 256 KiB are none.
-func readStart(file string) (string, error) {
+// readSmall reads a file of settings or certificates; one of more than 1 MiB is neither.
+func readSmall(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() || info.Size() > 256<<10 {
+	if !info.Mode().IsRegular() || info.Size() > 1<<20 {
 		return "", os.ErrInvalid
 	}
 	text, err := os.ReadFile(file) // #nosec G304 -- a file of the machine's owner

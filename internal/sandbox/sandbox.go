@@ -156,7 +156,7 @@ func (s *Sandbox) give() error {
 		if err := installGit(folder, git, o.History, o.Dir); err != nil {
 			return err
 		}
-		read = append(read, folder, o.History)
+		read = append(append(read, folder, o.History), alternates(o.History)...)
 		path = folder + string(filepath.ListSeparator) + path
 	}
 	if err := gitConfig(o.Home, s.owner); err != nil {
