@@ -36,8 +36,9 @@ func (p *program) newSandbox() *cobra.Command {
 		Long: "Run one command as the agent would, in the folder itself, with the command's exit code. One word is\n" +
 			"a line for the shell; several are a program and its arguments. The command can change the folder,\n" +
 			"read toolchains, and reach what --network lists; HOME and TMPDIR are its own and end with it.\n" +
-			"Root gives commands a user of their own, who can change only what is open to everybody or belongs\n" +
-			"to that user: nothing is given away for you. --report says instead what isolation this place gives,\n" +
+			"Root gives commands a user of their own, to whom the folder is lent where the kernel can do that\n" +
+			"(nothing changes hands on disk); elsewhere that user can change what its permissions open to\n" +
+			"everybody. --report says instead what isolation this place gives,\n" +
 			"as JSON, with exit code 3 where --sandbox strict would refuse to run.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {

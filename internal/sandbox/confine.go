@@ -109,6 +109,9 @@ func (s *service) build() ([]Layer, error) {
 	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return nil, err
 	}
+	if err := unix.Access(o.Folders[0], unix.X_OK); err != nil {
+		return nil, fmt.Errorf("commands run as user %d, who cannot enter %s (%w): choose a folder that other users may pass through", os.Getuid(), o.Folders[0], err)
+	}
 	s.alone = provenAlone()
 	layers := s.placeLayers()
 	if o.Off {

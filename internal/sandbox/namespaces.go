@@ -68,14 +68,14 @@ func (o *order) mountAll() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts private: %w", err)
 	}
-	writable, err := o.mountFolders()
-	if err != nil {
-		return err
-	}
 	if !removed(layerPIDNS) {
 		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 			return fmt.Errorf("mounting /proc: %w", err)
 		}
+	}
+	writable, err := o.mountFolders()
+	if err != nil {
+		return err
 	}
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		options := fmt.Sprintf("mode=1777,size=%d", o.Limits.withDefaults().Memory/2)
@@ -96,6 +96,7 @@ func (o *order) mountFolders() (writable []string, err error) {
 	type place struct {
 		path string
 		fd   int
+		lent bool // a detached mount
 	}
 	var below []place
 	defer func() {
@@ -104,8 +105,16 @@ func (o *order) mountFolders() (writable []string, err error) {
 		}
 	}()
 	hidden := func(path string) bool { return strings.HasPrefix(path, "/tmp/") }
+	worktree := ""
+	if o.Lender != nil {
+		// Where the file system does not take part commands can do with the folder what its permissions say.
+		if fd, err := o.lend(o.Folders[0]); err == nil {
+			worktree = o.Folders[0]
+			below = append(below, place{worktree, fd, true})
+		}
+	}
 	for _, path := range append(append([]string{}, o.Folders...), o.Files.Read...) {
-		if !hidden(path) {
+		if !hidden(path) || path == worktree {
 			continue
 		}
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -115,10 +124,10 @@ func (o *order) mountFolders() (writable []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening %s: %w", path, err)
 		}
-		below = append(below, place{path, fd})
+		below = append(below, place{path, fd, false})
 	}
 	for _, path := range o.Folders {
-		if !hidden(path) {
+		if !hidden(path) && path != worktree {
 			if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
 				return nil, fmt.Errorf("mounting %s: %w", path, err)
 			}
@@ -129,15 +138,15 @@ func (o *order) mountFolders() (writable []string, err error) {
 		return nil, fmt.Errorf("mounting a private /tmp: %w", err)
 	}
 	for _, p := range below {
-		if err := putBack(p.path, p.fd); err != nil {
+		if err := putBack(p.path, p.fd, p.lent); err != nil {
 			return nil, err
 		}
 	}
 	return append(writable, "/tmp"), nil
 }
 
-// putBack mounts what fd is at path, which the private /tmp hides.
-func putBack(path string, fd int) error {
+// putBack mounts what fd is at path, which the private /tmp may hide.
+func putBack(path string, fd int, detached bool) error {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
 	if err == nil {
@@ -152,7 +161,11 @@ func putBack(path string, fd int) error {
 			err = file.Close()
 		}
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case detached:
+		err = unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	default:
 		err = unix.Mount(fmt.Sprintf("/proc/self/fd/%d", fd), path, "", unix.MS_BIND, "")
 	}
 	if err != nil {

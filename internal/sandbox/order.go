@@ -24,6 +24,7 @@ type order struct {
 	Namespaces bool // pid, mount, ipc, network (not when Open)
 	Drop       bool // change to UID and GID
 	UID, GID   int
+	Lender     *lender // owner of the worktree where it is not the commands' user
 
 	Targets []target
 	Open    bool

@@ -25,21 +25,17 @@ func BenchmarkRatio(b *testing.B) {
 	}
 	c := newContest(b)
 	b.Run("true", func(b *testing.B) {
-		t := c.take(b, 100, job{script: "/bin/true"})
-		atMost(b, "over-ms", t.over(), 1.5)
+		c.take(b, 100, job{script: "/bin/true"}).over(b, 1.5)
 	})
 	b.Run("git", func(b *testing.B) {
-		t := c.take(b, 100, gitLog)
-		atMost(b, "over-ms", t.over(), 2)
+		c.take(b, 100, gitLog).over(b, 2)
 	})
 	b.Run("history", func(b *testing.B) {
 		// The worktree itself has no repository: the small git answers, where plain git has a clone.
-		t := c.duel(b, 100, func() { c.sandboxed(b, job{script: gitLog.script}) }, func() { c.plain(b, gitLog) })
-		atMost(b, "over-ms", t.over(), 2)
+		c.duel(b, 100, func() { c.sandboxed(b, job{script: gitLog.script}) }, func() { c.plain(b, gitLog) }).over(b, 2)
 	})
 	b.Run("grep", func(b *testing.B) {
-		t := c.take(b, 30, grepFiles)
-		atMost(b, "ratio", t.ratio(), 1.4)
+		c.take(b, 30, grepFiles).ratio(b, 1.4)
 	})
 	b.Run("mixed", func(b *testing.B) {
 		var ours, plain time.Duration
@@ -56,12 +52,10 @@ func BenchmarkRatio(b *testing.B) {
 				}
 			}
 		}
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(plain.Seconds()/float64(rounds), "plain-s")
-		atMost(b, "ratio", ours.Seconds()/plain.Seconds(), 1.10)
+		times{ours / time.Duration(rounds), plain / time.Duration(rounds)}.ratio(b, 1.10)
 	})
 	b.Run("start", func(b *testing.B) {
-		var times []time.Duration
+		var all []time.Duration
 		repeat(b, 30, func(int) {
 			started := time.Now()
 			s, err := New(c.box.options)
@@ -69,13 +63,17 @@ func BenchmarkRatio(b *testing.B) {
 				b.Fatal(err)
 			}
 			run(b, s, Command{Script: "/bin/true"})
-			times = append(times, time.Since(started))
+			all = append(all, time.Since(started))
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
 			}
 		})
 		b.ReportMetric(0, "ns/op")
-		atMost(b, "start-ms", milliseconds(median(times)), 40)
+		start := milliseconds(median(all))
+		b.ReportMetric(start, "start-ms")
+		if start > 40 {
+			b.Errorf("the start and the first command take %.2f ms, which must not be more than 40", start)
+		}
 	})
 	b.Run("bubblewrap", func(b *testing.B) { c.bubblewrap(b) })
 }
@@ -181,8 +179,29 @@ func (c *contest) take(b *testing.B, atLeast int, j job) times {
 // times are the medians of ours and of the other.
 type times struct{ ours, other time.Duration }
 
-func (t times) over() float64  { return milliseconds(t.ours - t.other) }
-func (t times) ratio() float64 { return t.ours.Seconds() / t.other.Seconds() }
+// over reports and judges how many milliseconds ours takes longer.
+func (t times) over(b *testing.B, limit float64) {
+	b.Helper()
+	t.judge(b, "over-ms", milliseconds(t.ours-t.other), limit)
+}
+
+// ratio reports and judges how many times as long ours takes.
+func (t times) ratio(b *testing.B, limit float64) {
+	b.Helper()
+	t.judge(b, "ratio", t.ours.Seconds()/t.other.Seconds(), limit)
+}
+
+func (t times) judge(b *testing.B, unit string, got, limit float64) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op") // of both, which says nothing
+	b.ReportMetric(milliseconds(t.ours), "ours-ms")
+	b.ReportMetric(milliseconds(t.other), "plain-ms")
+	b.ReportMetric(got, unit)
+	if got > limit {
+		b.Errorf("%.2f ms in the sandbox, %.2f ms plain: %s is %.2f and must not be more than %.2f",
+			milliseconds(t.ours), milliseconds(t.other), unit, got, limit)
+	}
+}
 
 func (c *contest) duel(b *testing.B, atLeast int, ours, other func()) times {
 	b.Helper()
@@ -192,11 +211,7 @@ func (c *contest) duel(b *testing.B, atLeast int, ours, other func()) times {
 			all[i] = append(all[i], d)
 		}
 	})
-	t := times{median(all[0]), median(all[1])}
-	b.ReportMetric(0, "ns/op") // of both, which says nothing
-	b.ReportMetric(milliseconds(t.ours), "ours-ms")
-	b.ReportMetric(milliseconds(t.other), "plain-ms")
-	return t
+	return times{median(all[0]), median(all[1])}
 }
 
 // repeat goes on for the time of a benchmark, and until there are enough turns for a median.
@@ -279,14 +294,6 @@ func (c *contest) bubblewrap(b *testing.B) {
 	b.ReportMetric(less, "times-less")
 	if less < 3 {
 		b.Errorf("a command costs %.2f ms more than plain, in bubblewrap %.2f ms: less than 3 times as much", over, theirs)
-	}
-}
-
-func atMost(b *testing.B, unit string, got, limit float64) {
-	b.Helper()
-	b.ReportMetric(got, unit)
-	if got > limit {
-		b.Errorf("%s is %.2f and must not be more than %.2f", unit, got, limit)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Options say where commands run and what they see.
@@ -123,9 +124,6 @@ func (s *Sandbox) prepareFolders() error {
 			}
 		}
 	}
-	if dir := o.Dir; !s.owner.enters(dir) {
-		return fmt.Errorf("commands run as user %d, who cannot enter %s; choose a state folder that other users may pass through", s.owner.UID, dir)
-	}
 	var err error
 	if s.top, err = os.Stat(o.Dir); err != nil {
 		return fmt.Errorf("looking at the worktree: %w", err)
@@ -170,6 +168,9 @@ func (s *Sandbox) give() error {
 		Folders: []string{o.Dir, o.Home, o.Tmp}, Tmp: o.Tmp, Hosts: hostsFile(targets),
 		Off: o.Mode == Off, Drop: s.owner.Drop, UID: s.owner.UID, GID: s.owner.GID,
 		Targets: targets, Open: o.Network.Open, Limits: o.Limits.withDefaults(),
+	}
+	if st, ok := s.top.Sys().(*syscall.Stat_t); ok && s.owner.Drop && int(st.Uid) != s.owner.UID {
+		s.order.Lender = &lender{UID: int(st.Uid), GID: int(st.Gid)}
 	}
 	return nil
 }
