@@ -126,7 +126,7 @@ func (p *program) inSandbox(ctx context.Context, o sandboxOptions, cfg *config.C
 	if o.report && (err == nil || errors.As(err, &weak)) {
 		report, code := sandbox.Report{}, pipeline.ExitDone
 		if weak != nil {
-			report, code = weak.Report, pipeline.ExitInfrastructure
+			report, code, err = weak.Report, pipeline.ExitInfrastructure, nil // the report says why
 		} else {
 			report = box.Report()
 			err = box.Close()

@@ -340,6 +340,8 @@ func (s *service) killAll() {
 		return
 	}
 	for end := time.Now().Add(deathLimit); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
+		// Before anything is reaped: a chain of forks makes dead processes as fast as they can be reaped.
+		_ = unix.Kill(-1, unix.SIGKILL)
 		for {
 			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 			if err == unix.ECHILD {
@@ -349,7 +351,6 @@ func (s *service) killAll() {
 				break
 			}
 		}
-		_ = unix.Kill(-1, unix.SIGKILL)
 	}
 }
 

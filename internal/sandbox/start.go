@@ -230,8 +230,8 @@ func (e *executor) stop() error {
 		exit = <-ended
 		err = errors.New("ending the executor: it had to be killed")
 	}
-	if exit != nil {
-		// It was killed and could not kill what it had started.
+	if exit != nil && (!e.order.Namespaces || removed(layerPIDNS)) {
+		// It was killed and could not kill what it had started; with a pid namespace the kernel has.
 		sweepOrphans()
 	}
 	return err
