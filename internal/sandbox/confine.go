@@ -133,8 +133,13 @@ func (s *service) build() ([]Layer, error) {
 			on(layerFiles, fmt.Sprintf("Landlock version %d", abi))
 		}
 	}
-	if s.ruleset >= 0 && abi >= 4 && !o.Open {
+	switch {
+	case o.Open:
+		off(layerTCP, errors.New("the network is open for these commands"))
+	case s.ruleset >= 0 && abi >= 4:
 		on(layerTCP, "no connection past the broker")
+	default:
+		off(layerTCP, fmt.Errorf("Landlock version 4 is needed, this kernel has %d", abi))
 	}
 	if s.ruleset >= 0 && abi >= 6 {
 		on(layerScopes, "signals and abstract sockets stay inside")

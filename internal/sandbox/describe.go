@@ -109,7 +109,11 @@ func (s *Sandbox) open(on func(string) bool, abi int) []string {
 	if !on(layerNetworkNS) && !s.options.Network.Open {
 		say("a command can listen on this machine's addresses")
 	}
-	if !on(layerScopes) && !on(layerPIDNS) && !on(layerUser) {
+	switch {
+	case on(layerScopes):
+	case on(layerPIDNS) || on(layerUser):
+		say("a command can end its own executor, and itself with it: Landlock version 6 is needed, this kernel has %d", abi)
+	default:
 		say("signals to processes of the caller's own user: Landlock version 6 is needed, this kernel has %d", abi)
 	}
 	if on(layerFiles) && abi < 3 && !on(layerMountNS) && !on(layerUser) {
