@@ -1,104 +1,188 @@
 #!/bin/sh
-# The small git of the sandbox. The worktree has no repository; where git would find none between the current folder and
-# the worktree's top, it is shown the history the work began with, which can be read and not changed. Everything else
-# goes to git untouched: a test that makes a repository of its own finds it. Only builtins on the way: a fork costs as
-# much as git itself.
-git=@GIT@
-history=@HISTORY@
-top=@TOP@
+# The git of the sandbox's commands. The worktree has no repository; where git would find none between the current folder
+# and the top of the worktree, it is shown the history the work began with, which can be read and not changed. Everywhere
+# else, and wherever a repository is named or was made, git gets its arguments as they are.
+#
+# On the usual way there are only builtins: a fork costs as much as git itself.
+small_git=@GIT@
+small_history=@HISTORY@
+small_top=@TOP@
 
-# What is given before the subcommand.
-dir=$PWD
-word=
-skip=
-for argument; do
-  case $skip in
-    C)
-      case $argument in
-        /*) dir=$argument ;;
-        *) dir=$dir/$argument ;;
-      esac
-      skip=
-      continue
-      ;;
-    value)
-      skip=
-      continue
-      ;;
-  esac
-  case $argument in
-    -C) skip=C ;;
-    -c | --exec-path | --namespace | --super-prefix | --config-env) skip=value ;;
-    --git-dir | --git-dir=* | --work-tree | --work-tree=* | --bare) exec "$git" "$@" ;;
-    -*) ;;
-    *)
-      word=$argument
-      break
-      ;;
-  esac
+plain() { exec "$small_git" "$@"; }
+
+note() { printf 'issuesmith: %s\n' "$*" >&2; }
+
+# refuse ends a command that would lead to something else than it says.
+refuse() {
+	note "git $small_word is not possible: the history here is read-only. Just change the files, the change is taken from them.$1"
+	exit 1
+}
+
+[ -z "${GIT_DIR+set}" ] || plain "$@"
+
+# What stands before the subcommand (git(1)).
+small_word= small_count=0 small_dir= small_before=
+for small_arg; do
+	small_count=$((small_count + 1))
+	case $small_before:$small_arg in
+		folder:/*) small_dir=$small_arg small_before= ;;
+		folder:?*) small_dir=${small_dir:-.}/$small_arg small_before= ;;
+		folder: | other:*) small_before= ;;
+		:-C) small_before=folder ;;
+		:-c | :--namespace | :--work-tree | :--config-env | :--attr-source | :--super-prefix) small_before=other ;;
+		:--git-dir | :--git-dir=* | :--bare) plain "$@" ;;
+		:-*) ;;
+		*)
+			small_word=$small_arg
+			break
+			;;
+	esac
 done
-[ -z "${GIT_DIR-}" ] || exec "$git" "$@"
-case $word in
-  '' | init | clone | config | version | help | ls-remote) exec "$git" "$@" ;;
+case $small_word in
+	'' | help | version | init | init-db | clone) plain "$@" ;;
 esac
 
-# A path with links or dots in it is made plain.
-case $dir in
-  "$PWD") ;;
-  *) dir=$(CDPATH= cd -P -- "$dir" 2>/dev/null && printf '%s/' "$PWD") || exec "$git" "$@"
-     dir=${dir%/} ;;
+# Where git would begin to look. Names with links or dots in them are made plain by going there.
+cd -P . 2>/dev/null || plain "$@"
+small_at=$PWD
+if [ -n "$small_dir" ]; then
+	cd -P "$small_dir" 2>/dev/null || plain "$@"
+	small_there=$PWD
+	cd -P "$small_at" || exit 128
+	small_at=$small_there
+fi
+case $small_at in
+	"$small_top" | "$small_top"/*) ;;
+	*) plain "$@" ;;
 esac
-at=$dir
 while :; do
-  case $at in
-    "$top" | "$top"/*) ;;
-    *) exec "$git" "$@" ;; # outside of the worktree
-  esac
-  if [ -e "$at/.git" ] || [ -f "$at/HEAD" ] && [ -d "$at/objects" ] && [ -d "$at/refs" ]; then
-    exec "$git" "$@" # a repository of somebody's own
-  fi
-  [ "$at" != "$top" ] || break
-  at=${at%/*}
+	if [ -e "$small_at/.git" ] ||
+		[ -f "$small_at/HEAD" ] && [ -d "$small_at/objects" ] && [ -d "$small_at/refs" ]; then
+		plain "$@"
+	fi
+	[ "$small_at" != "$small_top" ] || break
+	small_at=${small_at%/*}
 done
 
-export GIT_DIR="$history" GIT_WORK_TREE="$top" GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1
-case $word in
-  add | stage)
-    # Harmless, and many do it by habit: the change is taken from the files.
-    echo 'issuesmith: nothing to add here, the change is taken from the files' >&2
-    exit 0
-    ;;
-  commit | push | pull | fetch | merge | rebase | cherry-pick | revert | stash | tag | am | reset | switch | branch | notes | worktree | gc | repack | update-ref | remote | submodule | bisect | filter-branch | replace | prune | update-index | read-tree | write-tree | commit-tree | hash-object | symbolic-ref)
-    reads=
-    case $word in
-      branch | tag | remote | notes | stash | submodule)
-        reads=yes
-        after=
-        for argument; do
-          [ -z "$after" ] || case $argument in
-            list | show | status | -a | -r | -v | -vv | -l | --list | --show-current | --all | --contains | --merged | --no-merged | --points-at | --format=* | --sort=* | HEAD) ;;
-            *) reads= ;;
-          esac
-          [ "$argument" != "$word" ] || after=yes
-        done
-        ;;
-      hash-object | symbolic-ref) reads=yes ;; # what they write is refused by the folder
-    esac
-    if [ -z "$reads" ]; then
-      echo "issuesmith: git $word is not possible here: the history can only be read. Change the files; the change is taken from them. \`git restore FILE\` brings a file back." >&2
-      exit 1
-    fi
-    ;;
-  checkout | restore | rm | mv | apply | clean | ls-files)
-    # These want to write the index, which stays as it is: they get a copy that lasts as long as they do.
-    index=${TMPDIR:-/tmp}/.issuesmith-index.$$
-    if cp "$history/index" "$index"; then
-      chmod u+w "$index"
-      GIT_INDEX_FILE=$index "$git" "$@"
-      code=$?
-      rm -f "$index" "$index.lock"
-      exit $code
-    fi
-    ;;
+export GIT_DIR="$small_history" GIT_WORK_TREE="${GIT_WORK_TREE-$small_top}"
+export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1
+[ -z "${GIT_INDEX_FILE+set}" ] || plain "$@" # an index of somebody's own
+
+# look reads what stands after the subcommand: the first operand, whether there are more or a path after "--", whether
+# something is listed, and options that say more.
+look() {
+	shift "$small_count"
+	small_first= small_paths= small_lists= small_moves= small_hard= small_cached= small_refresh=
+	while [ $# -gt 0 ]; do
+		case $1 in
+			--)
+				[ $# -eq 1 ] || small_paths=yes
+				break
+				;;
+			-l | --list | --list=* | -n[0-9]* | --contains* | --no-contains* | --merged* | --no-merged* | --points-at* | --format* | --sort*)
+				small_lists=yes
+				;;
+			-b | -B | -t | -d | --track | --track=* | --orphan | --detach | --soft | --keep | --merge) small_moves=yes ;;
+			--hard) small_hard=yes ;;
+			--cached) small_cached=yes ;;
+			--refresh | --really-refresh) small_refresh=yes ;;
+			--pathspec-from-file | --pathspec-from-file=*) small_paths=yes ;;
+			-?*) ;;
+			*)
+				[ -z "$small_first" ] || small_paths=yes
+				small_first=${small_first:-$1}
+				;;
+		esac
+		shift
+	done
+}
+
+# moves reports whether the commit that is checked out would be another one: files would be changed before git finds that it
+# cannot write that down.
+moves() {
+	[ -z "$small_moves" ] || return 0
+	[ -z "$small_paths" ] || return 1
+	case $small_first in
+		'' | HEAD | @) return 1 ;;
+	esac
+	"$small_git" rev-parse --quiet --verify "$small_first^{commit}" >/dev/null 2>&1
+}
+
+# scratch runs a command that changes files and wants to write the index, on a copy that lasts as long as it does. The index
+# stays what the work began with, so that git status and git diff show all of the change.
+scratch() {
+	small_index=${TMPDIR:-/tmp}/.issuesmith-index.$$
+	cp "$small_history/index" "$small_index" || exit 128
+	GIT_INDEX_FILE=$small_index "$small_git" "$@"
+	small_code=$?
+	rm -f "$small_index" "$small_index.lock"
+	exit "$small_code"
+}
+
+small_reverse='`git diff >"$TMPDIR/my.patch" && git apply -R "$TMPDIR/my.patch"` takes changes away, `git apply "$TMPDIR/my.patch"` brings them back.'
+
+case $small_word in
+	# These would only mark what is to be committed. Everything is, so there is nothing that could have failed, and scripts
+	# and habits that begin with it go on.
+	add | stage)
+		note "nothing to stage: the history here is read-only, the change is taken from the files as they are (see git status and git diff)"
+		exit 0
+		;;
+	reset)
+		look "$@"
+		if [ -n "$small_hard" ] && [ -z "$small_moves$small_paths" ] && ! moves; then
+			note 'tracked files are brought back as `git restore :/` does; new files stay'
+			scratch restore --worktree -- :/
+		fi
+		[ -z "$small_hard" ] && ! moves || refuse ' `git restore FILE` brings a file back.'
+		note "nothing is staged: the change is taken from the files as they are"
+		exit 0
+		;;
+
+	# These change files, and may.
+	checkout)
+		look "$@"
+		! moves || refuse ' `git restore --source=COMMIT FILE` brings a file back, `git show COMMIT:FILE` prints it.'
+		scratch "$@"
+		;;
+	rm | apply)
+		look "$@"
+		[ -z "$small_cached" ] || refuse
+		scratch "$@"
+		;;
+	restore | mv) scratch "$@" ;;
+	update-index)
+		look "$@"
+		[ -n "$small_refresh" ] && [ -z "$small_first$small_paths" ] || refuse
+		scratch "$@"
+		;;
+
+	# These would record something, or move files by what is recorded. A success would be a lie that the next command
+	# builds on, and some of them change files before they fail. What they only show is shown.
+	stash)
+		look "$@"
+		case $small_first in
+			list | show) ;;
+			*) refuse " $small_reverse" ;;
+		esac
+		;;
+	branch | tag)
+		look "$@"
+		[ -z "$small_first" ] || [ -n "$small_lists" ] || refuse
+		;;
+	remote | worktree | notes | submodule | sparse-checkout | bisect)
+		look "$@"
+		case "$small_word $small_first" in
+			*' list' | 'remote ' | 'remote show' | 'remote get-url' | 'notes ' | 'notes show') ;;
+			'submodule ' | 'submodule status' | 'submodule summary' | 'submodule foreach') ;;
+			worktree*) refuse ' `git archive COMMIT | tar -x -C FOLDER` writes a commit out.' ;;
+			*) refuse ;;
+		esac
+		;;
+	fetch | pull | push) refuse ' There is no remote.' ;;
+	revert) refuse ' `git show COMMIT | git apply -R` takes a commit back.' ;;
+	cherry-pick) refuse ' `git show COMMIT | git apply` brings a commit in.' ;;
+	switch | commit | merge | rebase | am | replace | filter-branch | filter-repo) refuse ;;
+	gc | repack | prune | maintenance | read-tree | write-tree | commit-tree | update-ref | fast-import) refuse ;;
 esac
-exec "$git" "$@"
+plain "$@"

@@ -34,7 +34,9 @@ func newSet(t testing.TB, files map[string]string) *Set {
 	must(t, err)
 	tree, err := r.Checkout(t.Context(), head.Commit, filepath.Join(base, "tree"), worktree.Options{UID: owner.UID, GID: owner.GID, Chown: owner.Drop})
 	must(t, err)
-	box, err := sandbox.New(sandbox.Options{Dir: tree.Dir(), Home: filepath.Join(base, "home"), Tmp: filepath.Join(base, "tmp"), Path: os.Getenv("PATH")})
+	history := filepath.Join(base, "history")
+	must(t, tree.WriteHistory(t.Context(), history, "main", sandbox.Reachable))
+	box, err := sandbox.New(sandbox.Options{Dir: tree.Dir(), Home: filepath.Join(base, "home"), Tmp: filepath.Join(base, "tmp"), Path: os.Getenv("PATH"), History: history})
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, box.Close())
