@@ -77,8 +77,10 @@ func (s *Scene) try(ctx context.Context, a *Attempt, program string, env, flags 
 		}
 	}
 	s.count++
-	if err := os.RemoveAll(filepath.Join(s.work(), "beat")); err != nil {
-		return trial{}, err
+	for _, name := range []string{"beat", "ended"} {
+		if err := os.RemoveAll(filepath.Join(s.work(), name)); err != nil {
+			return trial{}, err
+		}
 	}
 	args := a.Args
 	if program == "" {
@@ -128,11 +130,17 @@ func (s *Scene) gather(a *Attempt, t *trial, before string) error {
 	if t.overtime {
 		found("it still ran after %v", t.took.Round(time.Second))
 	}
+	if t.exit == -1 && !t.overtime {
+		found("the step around it was killed")
+	}
 	// 100 ms after the command nothing of it lives.
 	if a.Beat {
 		time.Sleep(100 * time.Millisecond)
 		if s.beats() {
 			found("what it left behind lives")
+		}
+		if life := s.afterlife(); life > 100*time.Millisecond {
+			found("what it left behind lived for %v after it", life)
 		}
 		if left := s.marked(s.mark()); len(left) > 0 {
 			found("it left processes behind: %v", left)
@@ -207,6 +215,19 @@ func (s *Scene) beats() bool {
 	before := size()
 	time.Sleep(60 * time.Millisecond)
 	return size() != before
+}
+
+// afterlife is how long the file "beat" grew after the command had ended.
+func (s *Scene) afterlife() time.Duration {
+	beat, err := os.Stat(filepath.Join(s.work(), "beat"))
+	if err != nil {
+		return 0
+	}
+	ended, err := os.Stat(filepath.Join(s.work(), "ended"))
+	if err != nil {
+		return 0
+	}
+	return beat.ModTime().Sub(ended.ModTime())
 }
 
 // marked lists the processes of this machine, containers included, with mark among their arguments.

@@ -28,7 +28,7 @@ func Mutations() []Mutation {
 		{"no capabilities", PlaceRoot, []string{user, files, scopes, tcp, filter, broker, mounts}, "chroot, pivot_root"},
 		{"no new privileges", PlaceRoot, []string{files, scopes, tcp, filter, broker, mounts}, "set-uid and capable files"},
 		{"user namespace", PlaceUser, []string{files, scopes, tcp}, "environ of every process"},
-		{"pid namespace", PlaceUser, []string{files, scopes, tcp}, "environ of every process"},
+		{"pid namespace", PlaceUser, nil, "secrets in other cmdlines"},
 		{mounts, PlaceUser, []string{files}, "make files in the home"},
 		{"ipc namespace", PlaceUser, []string{filter, broker}, "planted SysV segment"},
 		{"network namespace", PlaceUser, []string{filter, broker, tcp, files}, "connect: other loopback address, other port"},

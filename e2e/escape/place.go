@@ -2,6 +2,7 @@ package escape
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"os/exec"
 	"syscall"
@@ -78,4 +79,17 @@ func (p *Place) entered(attempt string, argv ...string) []string {
 		return append([]string{attempt, "without-user-namespaces"}, argv...)
 	}
 	return argv
+}
+
+// reaches is a URL of this machine's loopback as the place reaches it.
+func (p *Place) reaches(base string) (string, error) {
+	if p.docker == nil {
+		return base, nil
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	u.Host, err = p.docker.Forward(u.Host)
+	return u.String(), err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,7 +232,7 @@ func (s *Scene) environment() []string {
 	}
 	for _, name := range []string{
 		"ISSUESMITH_TOKEN", "ISSUESMITH_MODEL_API_KEY", "GITEA_TOKEN", "GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "MISTRAL_API_KEY",
-		"AWS_SECRET_ACCESS_KEY", "NODE_AUTH_TOKEN", "TEST_DB_PASSWORD_OF_SOMEBODY_ELSE", "SSH_AUTH_SOCK",
+		"AWS_SECRET_ACCESS_KEY", "NODE_AUTH_TOKEN", "DATABASE_URL", "SSH_AUTH_SOCK",
 	} {
 		env = append(env, name+"="+secret)
 	}
@@ -281,12 +280,11 @@ func (s *Scene) run(ctx context.Context, limit time.Duration, env []string, argv
 	if err != nil && !errors.As(err, &exit) {
 		return r, err
 	}
-	text := make([]byte, 16<<20)
-	n, err := output.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	text, err := os.ReadFile(output.Name())
+	if err != nil {
 		return r, err
 	}
-	r.output, r.exit = string(text[:n]), cmd.ProcessState.ExitCode()
+	r.output, r.exit = string(text), cmd.ProcessState.ExitCode()
 	return r, ctx.Err()
 }
 
@@ -305,4 +303,15 @@ func (s *Scene) sandboxed(program string, flags []string, argv ...string) []stri
 		line = append(line, "--network", listed)
 	}
 	return append(append(append(line, flags...), "--"), argv...)
+}
+
+// gitCommand is git with no settings but its own.
+func gitCommand(dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.test", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.test",
+	}
+	return cmd
 }

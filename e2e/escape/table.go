@@ -148,15 +148,15 @@ func kernelAttempts() []Attempt {
 func processAttempts() []Attempt {
 	signal := func(name, attempt string) Attempt {
 		a := onOthers(15, name, attempt)
-		a.Open = "signals to processes of the caller's own user"
+		a.Open = "Landlock version 6 is needed"
 		return a
 	}
 	return []Attempt{
 		signal("kill", "kill"),
 		signal("tgkill every task", "tgkill"),
 		signal("pidfd_send_signal", "pidfd-signal"),
-		{Row: 15, Name: "kill executor and action", Args: []string{"kill-parents"}, Open: "signals to processes of the caller's own user"},
-		{Row: 16, Name: "kill -9 -1", Args: []string{"kill-all"}, Own: true, ControlAt: PlaceUser, Open: "signals to processes of the caller's own user"},
+		{Row: 15, Name: "kill executor and action", Args: []string{"kill-parents"}, Open: "Landlock version 6 is needed"},
+		{Row: 16, Name: "kill -9 -1", Args: []string{"kill-all"}, Own: true, ControlAt: PlaceUser, Open: "Landlock version 6 is needed"},
 		onOthers(17, "prlimit", "prlimit"),
 		onOthers(17, "setpriority", "priority"),
 		onOthers(17, "sched_setaffinity", "affinity"),

@@ -62,8 +62,14 @@ func chain(beat int, until unix.Timespec) {
 	}
 }
 
-// nap sleeps without the runtime.
+// nap sleeps without the runtime, which would need its threads.
 func nap(d time.Duration) {
-	ts := unix.NsecToTimespec(d.Nanoseconds())
-	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptrOf(&ts), 0, 0)
+	left := unix.NsecToTimespec(d.Nanoseconds())
+	for {
+		// What is left when a signal comes, which the end of a child is, stands in the same place.
+		_, _, errno := unix.RawSyscall(unix.SYS_NANOSLEEP, uintptrOf(&left), uintptrOf(&left), 0)
+		if errno != unix.EINTR {
+			return
+		}
+	}
 }

@@ -41,7 +41,7 @@ func forkBomb(args []string) verdict {
 	for made := range want {
 		pid, errno := fork()
 		if errno != 0 {
-			return refused("%v after %d", errno, made)
+			return refused("%s after %d", reason(errno), made)
 		}
 		if pid == 0 {
 			nap(4 * time.Second)
@@ -60,7 +60,7 @@ func fillMemory(args []string, flags int) verdict {
 	for done := 0; done < number(args, 0); done += 16 {
 		data, err := unix.Mmap(-1, 0, 16*mebibyte, unix.PROT_READ|unix.PROT_WRITE, flags)
 		if err != nil {
-			return refused("%v after %d MiB", err, done)
+			return refused("%s after %d MiB", reason(err), done)
 		}
 		touch(data)
 	}
@@ -79,19 +79,24 @@ func allocateMany(args []string) verdict {
 	for made := range number(args, 0) {
 		pid, errno := fork()
 		if errno != 0 {
-			return refused("%v after %d", errno, made)
+			return refused("%s after %d", reason(errno), made)
 		}
 		if pid == 0 {
 			size := uintptr(number(args, 1)) * mebibyte
 			at, _, errno := unix.RawSyscall6(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE, ^uintptr(0), 0)
 			if errno != 0 || at == 0 {
-				exit(1)
+				exit(uintptr(errno))
 			}
-			nap(4 * time.Second)
+			nap(8 * time.Second)
 			exit(0)
 		}
 	}
-	nap(2 * time.Second)
+	// All of them have their memory when none has failed for a while.
+	nap(5 * time.Second)
+	var status unix.WaitStatus
+	if pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil); err == nil && pid > 0 {
+		return refused("one of them ended: %s", reason(unix.Errno(status.ExitStatus())))
+	}
 	return escaped("%s processes with %s MiB each", args[0], args[1])
 }
 
@@ -99,7 +104,7 @@ func allocateMany(args []string) verdict {
 func memoryFile(args []string) verdict {
 	fd, err := unix.MemfdCreate("fill", unix.MFD_CLOEXEC)
 	if err != nil {
-		return refused("%v", err)
+		return refused("%s", reason(err))
 	}
 	return writeTo(os.NewFile(uintptr(fd), "fill"), number(args, 0))
 }
@@ -108,32 +113,42 @@ func writeTo(f *os.File, mebibytes int) verdict {
 	block := []byte(strings.Repeat("x", mebibyte))
 	for done := range mebibytes {
 		if _, err := f.Write(block); err != nil {
-			return refused("%v after %d MiB", err, done)
+			return refused("%s after %d MiB", reason(err), done)
 		}
 	}
 	nap(500 * time.Millisecond)
 	return escaped("%d MiB in %s", mebibytes, f.Name())
 }
 
-// spin keeps all processors busy. args: seconds.
+// spin keeps all processors busy. args: seconds of processor time.
 func spin(args []string) verdict {
-	end := time.Now().Add(time.Duration(number(args, 0)) * time.Second)
 	var all sync.WaitGroup
 	for range runtime.NumCPU() {
 		all.Go(func() {
-			for time.Now().Before(end) { //nolint:revive // that is what it is for
+			for used() < time.Duration(number(args, 0))*time.Second {
+				for range 1 << 20 { //nolint:revive // that is what it is for
+				}
 			}
 		})
 	}
 	all.Wait()
-	return escaped("%s seconds on every processor", args[0])
+	return escaped("%s seconds of processor time", args[0])
+}
+
+// used is this process's processor time.
+func used() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts); err != nil {
+		return time.Hour
+	}
+	return time.Duration(ts.Nano())
 }
 
 // bigFile writes one file. args: MiB, path.
 func bigFile(args []string) verdict {
 	f, err := os.Create(args[1])
 	if err != nil {
-		return refused("%v", err)
+		return refused("%s", reason(err))
 	}
 	defer os.Remove(args[1]) //nolint:errcheck // may be gone
 	return writeTo(f, number(args, 0))
@@ -148,12 +163,12 @@ func fill(args []string) verdict {
 	}
 	folder = filepath.Join(folder, "fill")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return refused("%v", err)
+		return refused("%s", reason(err))
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // may be gone
 	for done := 0; done < number(args, 0); done += 5 {
 		if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(done)), block, 0o600); err != nil {
-			return refused("%v after %d MiB", err, done)
+			return refused("%s after %d MiB", reason(err), done)
 		}
 		nap(20 * time.Millisecond)
 	}
@@ -161,12 +176,13 @@ func fill(args []string) verdict {
 	return escaped("%s MiB in %s", args[0], folder)
 }
 
-// flood prints. args: MiB.
+// flood prints. args: MiB, and milliseconds before it begins.
 func flood(args []string) verdict {
+	nap(time.Duration(number(args, 1)) * time.Millisecond)
 	block := []byte(strings.Repeat("y\n", mebibyte/2))
 	for done := range number(args, 0) {
 		if _, err := os.Stdout.Write(block); err != nil {
-			return refused("%v after %d MiB", err, done)
+			return refused("%s after %d MiB", reason(err), done)
 		}
 	}
 	return escaped("%s MiB of output", args[0])
@@ -184,7 +200,7 @@ func manyFiles(args []string) verdict {
 	}
 	for made := range want {
 		if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-			return refused("%v after %d", err, made)
+			return refused("%s after %d", reason(err), made)
 		}
 	}
 	return escaped("%d descriptors", want)

@@ -77,6 +77,9 @@ func main() {
 	_, _ = unix.Setsid()
 	v := attempt(args)
 	fmt.Printf("\nverdict %s: %s\n", v.word, strings.ReplaceAll(v.what, "\n", " "))
+	if v.word == wordRefused {
+		os.Exit(1) // as a program that could not do its work
+	}
 }
 
 // tries gathers how the ways of one attempt went.
@@ -95,12 +98,16 @@ func (t *tries) note(what string, err error) {
 	if t.errs == nil {
 		t.errs = map[string]int{}
 	}
+	t.errs[reason(err)]++
+}
+
+// reason is an error's number by its name, or its text.
+func reason(err error) string {
 	var errno unix.Errno
-	if errors.As(err, &errno) {
-		t.errs[unix.ErrnoName(errno)]++
-		return
+	if errors.As(err, &errno) && unix.ErrnoName(errno) != "" {
+		return unix.ErrnoName(errno)
 	}
-	t.errs[err.Error()]++
+	return err.Error()
 }
 
 func (t *tries) verdict() verdict {

@@ -253,8 +253,9 @@ func own([]string) verdict {
 	var t tries
 	for _, variable := range os.Environ() {
 		for _, secret := range canary.FindAllString(variable, -1) {
+			name, _, _ := strings.Cut(variable, "=")
 			fmt.Printf("read own environment: %s\n", secret)
-			t.note("the environment holds a secret", nil)
+			t.note("the environment holds a secret in "+name, nil)
 		}
 	}
 	for fd := range 1 << 10 {
