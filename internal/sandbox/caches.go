@@ -22,15 +22,15 @@ type cacheKind struct {
 var cacheKinds = []cacheKind{
 	// The read-only folder is a proxy for Go (go.dev/ref/mod#module-cache), and go.sum is verified as with any other.
 	{name: "Go modules", marks: []string{"cache/download"}, reads: []string{"cache/download"}},
-	{name: "Go builds", marks: []string{"trim.txt", "testexpire.txt"}, copies: []string{"."}, target: ".cache/go-build"},
+	{name: "Go builds", marks: []string{"trim.txt"}, copies: []string{"."}, target: ".cache/go-build"},
 	{name: "npm", marks: []string{"_cacache"}, copies: []string{"_cacache"}, target: ".npm"},
 	{name: "cargo", marks: []string{"registry/index", "registry/cache"}, copies: []string{"registry/index", "registry/cache"}, target: ".cargo"},
 	// GRADLE_RO_DEP_CACHE is a cache of others, which Gradle only reads; its distributions are locked before use.
 	{name: "Gradle", marks: []string{"caches/modules-2"}, reads: []string{"caches/modules-2"}, copies: []string{"wrapper/dists"}, target: ".gradle"},
 	{name: "Maven", marks: []string{"repository/org"}, copies: []string{"repository"}, target: ".m2"},
 	{name: "Maven", marks: []string{"org/apache/maven"}, copies: []string{"."}, target: ".m2/repository"},
-	{name: "pip", marks: []string{"http", "http-v2", "wheels"}, copies: []string{"http", "http-v2", "wheels"}, target: ".cache/pip"},
-	{name: "Composer", marks: []string{"files"}, copies: []string{"files", "repo"}, target: ".cache/composer"},
+	{name: "pip", marks: []string{"http-v2", "http", "selfcheck"}, copies: []string{"http", "http-v2", "wheels"}, target: ".cache/pip"},
+	{name: "Composer", marks: []string{"repo/https---repo.packagist.org"}, copies: []string{"files", "repo"}, target: ".cache/composer"},
 }
 
 // kindOf recognizes a tool's cache; nil for something else.

@@ -86,7 +86,7 @@ func (c *copyBudget) own(root *os.Root, path string) error {
 func (c *copyBudget) tree(source string, root *os.Root, target string) error {
 	return filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			if path != source && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)) {
+			if path != source && passing(err) {
 				return nil
 			}
 			return err
@@ -100,18 +100,20 @@ func (c *copyBudget) tree(source string, root *os.Root, target string) error {
 		case d.IsDir():
 			return c.folder(root, to)
 		case d.Type().IsRegular():
-			err = c.file(path, root, to)
-			if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
+			return c.file(path, root, to)
 		}
 		return nil
 	})
 }
 
+// passing reports whether an error means that something is not in the cache, or no longer.
+func passing(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) }
+
 func (c *copyBudget) file(source string, root *os.Root, target string) (err error) {
 	from, err := os.OpenFile(source, os.O_RDONLY|unix.O_NOFOLLOW, 0) // #nosec G304 -- below a configured cache
+	if passing(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
