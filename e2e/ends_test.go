@@ -88,8 +88,8 @@ var ends = []end{
 		labels: []string{"ai:failed"}, status: "failed", exit: 3, comment: []string{"infrastructure", "no such package", "ai:queued"},
 	},
 	{
-		name:   "sandbox not to be had",
-		setup:  setup{with: map[string]string{"sandbox": "strict"}},
+		name:   "no such sandbox",
+		setup:  setup{with: map[string]string{"sandbox": "strongest"}},
 		labels: []string{"ai:queued"}, status: "failed", exit: 2,
 	},
 	{
