@@ -20,6 +20,7 @@ func (s *Sandbox) describe(e *executor, why string) Report {
 		Layer{Name: layerLimits, State: state(!removed(layerLimits)), Why: "file size, open files, processor time, no core dumps"},
 		Layer{Name: layerWatch, State: state(!removed(layerWatch)), Why: "memory, processes, disk, processor time of all processes together"},
 		Layer{Name: layerEnviron, State: state(!removed(layerEnviron)), Why: "nothing of the caller's variables but toolchain folders and certificates"},
+		Layer{Name: layerDumpable, State: state(!removed(layerDumpable)), Why: "no process of the same user can read the executor's memory"},
 		Layer{Name: layerDescriptor, State: state(!removed(layerDescriptor)), Why: "only 0, 1 and 2"},
 	)
 	on := func(name string) bool {

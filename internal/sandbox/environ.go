@@ -21,6 +21,7 @@ var nonInteractive = []string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat", "PAGER=cat", "DEBIAN_FRONTEND=noninteractive",
 	"COMPOSER_NO_INTERACTION=1", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	"npm_config_yes=true", "npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false",
+	"LSAN_OPTIONS=detect_leaks=0", // it wants ptrace, which commands may not use
 	"DOTNET_CLI_TELEMETRY_OPTOUT=1", "DO_NOT_TRACK=1",
 }
 
@@ -49,6 +50,9 @@ func environment(caller []string, path string, o Options) []string {
 	}
 	env = append(env, found.variables(DropOwner())...)
 	env = append(env, cacheVariables(o.Caches, lookup(env, "GOPROXY"))...)
+	if removed(layerEnviron) {
+		env = slices.Concat(caller, env)
+	}
 	return lastOf(append(env, o.Env...))
 }
 

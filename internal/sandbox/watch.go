@@ -25,8 +25,11 @@ type watch struct {
 	members func() []int // processes of the running command
 	folders []string     // worktree and private folders
 	kill    func()       // ends the command; may be called once
-	// sharedMemory is the private /dev/shm, whose files are memory; "" for none.
+	// sharedMemory is /dev/shm, whose files are memory; "" for none. Where it is not private, what it held before the command
+	// does not count. What other programs put there meanwhile does: who owns what can be hidden, that it fills up cannot.
 	sharedMemory string
+	private      bool
+	sharedBefore int64
 
 	samples int
 	cpuSeen time.Duration
@@ -37,6 +40,9 @@ type watch struct {
 // "memory-limit: the command used more than 4 GiB", or "".
 func (w *watch) start() (stop func() (exceeded string)) {
 	w.limits = w.limits.withDefaults()
+	if !w.private {
+		w.sharedBefore = w.sharedFiles()
+	}
 	ended := make(chan struct{})
 	var finished sync.WaitGroup
 	var exceeded string
@@ -99,13 +105,13 @@ func (w *watch) sample() string {
 	return ""
 }
 
-// sharedFiles is what lies in the private /dev/shm.
+// sharedFiles is what lies in /dev/shm and counts.
 func (w *watch) sharedFiles() int64 {
 	var st unix.Statfs_t
-	if w.sharedMemory == "" || unix.Statfs(w.sharedMemory, &st) != nil {
-		return 0
+	if w.sharedMemory == "" || unix.Statfs(w.sharedMemory, &st) != nil || st.Type != unix.TMPFS_MAGIC {
+		return 0 // a folder of a disk is no memory
 	}
-	return int64(st.Blocks-st.Bfree) * st.Bsize // #nosec G115 -- sizes of a file system
+	return max(0, int64(st.Blocks-st.Bfree)*st.Bsize-w.sharedBefore) // #nosec G115 -- sizes of a file system
 }
 
 // memoryFiles is the memory of anonymous files (memfd_create(2)) that members hold open, each counted once.
