@@ -207,11 +207,21 @@ func mutations(t *testing.T, table *Table, scenes map[string]*Scene) {
 	for place, all := range byPlace {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
+			s := scenes[place]
+			if s == nil {
+				for _, m := range all {
+					table.Note("%s: %s", m.Layer, NotRun)
+				}
+				return
+			}
+			report, got, err := s.Report(t.Context(), "mutable", nil)
+			if err != nil || report == nil {
+				t.Fatalf("no report, exit %d, %v:\n%s", got.exit, err, got.output)
+			}
 			for _, m := range all {
 				t.Run(m.Layer, func(t *testing.T) {
-					s := scenes[place]
-					if s == nil {
-						table.Note("%s: %s", m.Layer, NotRun)
+					if !report.on(m.Layer) {
+						table.Note("%s: not in force in %s, so there is nothing to remove", m.Layer, m.Place)
 						return
 					}
 					proof, err := s.Mutate(t.Context(), m)

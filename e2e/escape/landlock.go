@@ -17,6 +17,11 @@ type Report struct {
 	Open   []string
 }
 
+// on reports whether a layer is in force.
+func (r *Report) on(layer string) bool {
+	return slices.ContainsFunc(r.Layers, func(l struct{ Name, State, Why string }) bool { return l.Name == layer && l.State == "on" })
+}
+
 // Report asks the sandbox for its report.
 func (s *Scene) Report(ctx context.Context, program string, env []string, flags ...string) (*Report, ran, error) {
 	line := s.sandboxed(program, append([]string{"--report"}, flags...))
@@ -52,7 +57,7 @@ func (s *Scene) forced(ctx context.Context, abi int) (Outcome, error) {
 	var missing []string
 	for name, since := range landlockLayers {
 		i := slices.IndexFunc(r.Layers, func(l struct{ Name, State, Why string }) bool { return l.Name == name })
-		if on := i >= 0 && r.Layers[i].State == "on"; on != (abi >= since) {
+		if on := r.on(name); on != (abi >= since) {
 			return Outcome{Escaped, fmt.Sprintf("with version %d the report has %q as on=%t: %+v", abi, name, on, r.Layers)}, nil
 		}
 		if abi < since {
