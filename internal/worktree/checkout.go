@@ -24,6 +24,10 @@ type Options struct {
 	Chown    bool // give files to UID, GID: commands run as that user
 }
 
+// backdated is how much older than their making the files of a checkout are. Tools that tell a changed file by its size and
+// the second it was written in (git's index, Python's bytecode) would miss a change made in the second of the checkout.
+const backdated = 2 * time.Second
+
 // filesPerJob splits large folders among the workers of a checkout.
 const filesPerJob = 128
 
@@ -58,7 +62,7 @@ func (r *Repository) checkout(ctx context.Context, commit, dir string, o Options
 		return nil, err
 	}
 	t := &Tree{
-		repo: r, commit: commit, dir: dir, options: o, base: base,
+		repo: r, commit: commit, dir: dir, options: o, base: base, written: time.Now().Add(-backdated),
 		rules: map[*baseFolder]*rules{}, held: map[plumbing.Hash]weak.Pointer[content]{},
 	}
 	if err := t.readRules(base, nil); err != nil {
@@ -223,9 +227,10 @@ func (t *Tree) writeFile(dir int, f *baseFile) (pointer bool, err error) {
 		return false, err
 	}
 	content := io.MultiReader(bytes.NewReader(head), reader)
-	st, err := t.createAt(dir, f.name, content, permOf(f.kind()))
-	f.written = identityOf(&st)
-	return encoded.Size() <= 1024 && bytes.HasPrefix(head, lfsPointer), err
+	if err := t.createAt(dir, f.name, content, permOf(f.kind())); err != nil {
+		return false, err
+	}
+	return encoded.Size() <= 1024 && bytes.HasPrefix(head, lfsPointer), t.backdate(dir, f)
 }
 
 func (t *Tree) writeLink(dir int, f *baseFile) error {
@@ -234,6 +239,15 @@ func (t *Tree) writeLink(dir int, f *baseFile) error {
 		return err
 	}
 	if err := t.linkAt(dir, f.name, target); err != nil {
+		return err
+	}
+	return t.backdate(dir, f)
+}
+
+// backdate gives a file that was just written the time all files of the checkout have, and remembers its identity.
+func (t *Tree) backdate(dir int, f *baseFile) error {
+	at := unix.NsecToTimespec(t.written.UnixNano())
+	if err := unix.UtimesNanoAt(dir, f.name, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
 	st, err := lstatAt(dir, f.name)
@@ -249,25 +263,22 @@ func permOf(k Kind) uint32 {
 }
 
 // createAt makes a new file; it fails when the name is taken.
-func (t *Tree) createAt(dir int, name string, content io.Reader, perm uint32) (st unix.Stat_t, err error) {
+func (t *Tree) createAt(dir int, name string, content io.Reader, perm uint32) (err error) {
 	fd, err := openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return st, err
+		return err
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if _, err := io.Copy(file, content); err != nil {
-		return st, err
+		return err
 	}
 	if t.options.Chown {
 		if err := unix.Fchown(fd, t.options.UID, t.options.GID); err != nil {
-			return st, err
+			return err
 		}
 	}
-	if err := unix.Fchmod(fd, perm); err != nil {
-		return st, err
-	}
-	return st, unix.Fstat(fd, &st)
+	return unix.Fchmod(fd, perm)
 }
 
 // linkAt makes a new symbolic link; it fails when the name is taken.

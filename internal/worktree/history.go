@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,202 +9,163 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// historyConfig is all the configuration that git sees: nothing of the checkout's own, which may name programs. Times of
-// files alone tell a changed one: inodes and owners are not in the index.
+// historyConfig is all the configuration git finds there: nothing of the checkout's own, which may name programs. Not bare,
+// since git is told a worktree beside it. Of the stat data git compares times in seconds and sizes alone: owners and inodes
+// are others inside a user namespace, and with them every file would be read at every git status.
 const historyConfig = `[core]
 	repositoryformatversion = 0
 	bare = false
 	fileMode = true
+	logAllRefUpdates = false
 	trustctime = false
 	checkStat = minimal
 	fsmonitor = false
-	hooksPath = /dev/null
 	untrackedCache = false
-	preloadIndex = true
+	hooksPath = /dev/null
 [gc]
 	auto = 0
 [maintenance]
 	auto = false
 [advice]
+	statusHints = false
 	detachedHead = false
 `
 
-// WriteHistory writes a repository into dir, which must not exist, by which git can read the history of the base
-// commit beside the worktree: the commit on a branch of that name, an index of the files as they were written, and no remotes, hooks
-// or credentials. Objects are borrowed from the checkout; where reachable says that the commands' user cannot get there they are
-// linked or copied. Everybody may read what it writes.
+// maxBoundary is how many commits are looked at to find where history ends in a shallow checkout.
+const maxBoundary = 100_000
+
+// WriteHistory makes dir a repository by which git reads the history of the base commit beside the worktree, with GIT_DIR
+// and GIT_WORK_TREE: the commit on branch (detached when that is "" or no name for one), the files as they were checked out
+// as the index, and no remotes, hooks or credentials. What it writes everybody may read and only the writer may change.
+//
+// Objects are borrowed from where they are. Where the user that commands run as cannot get at them, by what reachable says of a
+// folder or by the permissions in it, they are linked or else copied. dir must not exist; after an error it is incomplete.
 func (t *Tree) WriteHistory(ctx context.Context, dir, branch string, reachable func(path string) bool) error {
-	head := t.commit + "\n"
-	files := map[string]string{"config": historyConfig}
-	if branch != "" {
-		head = "ref: refs/heads/" + branch + "\n"
-		files["packed-refs"] = "# pack-refs with: peeled fully-peeled sorted\n" + t.commit + " refs/heads/" + branch + "\n"
-	}
-	files["HEAD"] = head
-	var borrowed []string
-	for _, folder := range t.repo.names {
-		if !reachable(folder) {
-			into := filepath.Join(dir, fmt.Sprintf("borrowed-%d", len(borrowed)))
-			if err := linkFolder(ctx, folder, into); err != nil {
-				return fmt.Errorf("write the history: %w", err)
-			}
-			folder = into
-		}
-		borrowed = append(borrowed, folder)
-	}
-	files["objects/info/alternates"] = strings.Join(borrowed, "\n") + "\n"
-	if shallow, err := os.ReadFile(filepath.Join(t.repo.layout.commonDir, "shallow")); err == nil {
-		files["shallow"] = string(shallow)
-	}
-	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil { // #nosec G301 -- the commands' user reads it
-			return fmt.Errorf("write the history: %w", err)
-		}
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { // #nosec G306 -- the commands' user reads it
-			return fmt.Errorf("write the history: %w", err)
-		}
-	}
-	if err := t.writeMissing(dir); err != nil {
-		return fmt.Errorf("write the history: %w", err)
-	}
-	if err := t.writeIndex(filepath.Join(dir, "index")); err != nil {
-		return fmt.Errorf("write the history: %w", err)
+	if err := t.writeHistory(ctx, dir, branch, reachable); err != nil {
+		return fmt.Errorf("write the history for commands: %w", err)
 	}
 	return nil
 }
 
-// writeMissing writes the objects that are not in the checkout: what was fetched for this run.
-func (t *Tree) writeMissing(dir string) error {
-	onDisk, _, err := openObjects(filepath.Join(t.repo.layout.commonDir, "objects"), cache.NewObjectLRU(cache.MiByte))
+func (t *Tree) writeHistory(ctx context.Context, dir, branch string, reachable func(path string) bool) error {
+	if err := openFolder(dir, os.Mkdir); err != nil {
+		return err
+	}
+	for _, name := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads"} {
+		if err := openFolder(filepath.Join(dir, name), os.Mkdir); err != nil {
+			return err
+		}
+	}
+	if err := t.addFetched(ctx, filepath.Join(dir, "objects")); err != nil {
+		return err
+	}
+	folders, err := t.lend(ctx, dir, reachable)
 	if err != nil {
 		return err
 	}
-	has := func(hash plumbing.Hash) bool {
-		return slices.ContainsFunc(onDisk, func(f *objectFolder) bool { return f.has(hash) })
+	var alternates strings.Builder
+	for _, folder := range folders {
+		alternates.WriteString(quoteAlternate(folder) + "\n")
 	}
-	into := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(cache.MiByte))
-	write := func(kind plumbing.ObjectType, hash plumbing.Hash) error {
-		if has(hash) {
-			return nil
-		}
-		o, err := t.repo.object(kind, hash)
-		if err == nil {
-			_, err = into.SetEncodedObject(o)
-		}
+	entries, err := t.encodeIndex()
+	if err != nil {
 		return err
 	}
-	for queue, seen := []string{t.commit}, map[string]bool{}; len(queue) > 0; queue = queue[1:] {
-		hash := plumbing.NewHash(queue[0])
-		if seen[queue[0]] || has(hash) {
-			continue
-		}
-		seen[queue[0]] = true
-		commit, err := t.repo.commit(queue[0])
-		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			continue // beyond what was fetched
-		}
-		if err == nil {
-			err = write(plumbing.CommitObject, hash)
-		}
-		if err != nil {
+	files := map[string]string{
+		"config": historyConfig, "index": string(entries), "HEAD": t.commit + "\n", "objects/info/alternates": alternates.String(),
+	}
+	if ref := plumbing.NewBranchReferenceName(branch); branch != "" && ref.Validate() == nil {
+		files["HEAD"] = "ref: " + ref.String() + "\n"
+		files["packed-refs"] = "# pack-refs with: peeled fully-peeled sorted \n" + t.commit + " " + ref.String() + "\n"
+	}
+	ends, err := t.boundary(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ends) > 0 {
+		files["shallow"] = strings.Join(ends, "\n") + "\n"
+	}
+	for name, text := range files {
+		if err := writeOpen(filepath.Join(dir, name), []byte(text)); err != nil {
 			return err
 		}
-		for _, parent := range commit.ParentHashes {
+	}
+	return nil
+}
+
+// openFolder makes a folder that everybody may read, whatever the umask is.
+func openFolder(path string, mkdir func(string, fs.FileMode) error) error {
+	if err := mkdir(path, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o755) // #nosec G302 -- the commands' user reads it
+}
+
+// writeOpen makes a file that everybody may read.
+func writeOpen(path string, data []byte) error {
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o644) // #nosec G302 -- the commands' user reads it
+}
+
+// quoteAlternate is a folder as a line of an alternates file, which may be quoted as strings of C are (git's
+// link_alt_odb_entries).
+func quoteAlternate(folder string) string {
+	if !strings.ContainsAny(folder, "\n\r\"\\") {
+		return folder
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`).Replace(folder) + `"`
+}
+
+// boundary lists the commits whose parents are not here, by which git knows that history is cut there: those of a shallow
+// checkout, and a commit that was fetched for this run.
+func (t *Tree) boundary(ctx context.Context) ([]string, error) {
+	r := t.repo
+	text, err := os.ReadFile(filepath.Join(r.layout.commonDir, "shallow"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ends := strings.Fields(string(text))
+	shallow := len(ends) > 0
+	known := map[string]bool{}
+	for _, end := range ends {
+		known[end] = true
+	}
+	for queue, looked := []string{t.commit}, 0; len(queue) > 0 && looked < maxBoundary; queue = queue[1:] {
+		hash := queue[0]
+		if known[hash] || !shallow && r.inCheckout(plumbing.NewHash(hash)) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		known[hash] = true
+		looked++
+		c, err := r.commit(hash)
+		if err != nil {
+			return nil, err
+		}
+		missing := func(parent plumbing.Hash) bool { return !r.has(parent) }
+		if slices.ContainsFunc(c.ParentHashes, missing) {
+			ends = append(ends, hash)
+			continue
+		}
+		for _, parent := range c.ParentHashes {
 			queue = append(queue, parent.String())
 		}
 	}
-	return t.base.each(func(f *baseFolder) error {
-		err := write(plumbing.TreeObject, f.hash)
-		for i := range f.files {
-			if err == nil && f.files[i].mode != modeSubmodule {
-				err = write(plumbing.BlobObject, f.files[i].hash)
-			}
-		}
-		return err
-	})
+	return ends, nil
 }
 
-// writeIndex writes an entry for every file of the base commit, with the times of the files as they were written, so that
-// git need not read what has not changed.
-func (t *Tree) writeIndex(name string) (err error) {
-	all := &index.Index{Version: 2}
-	err = t.base.each(func(f *baseFolder) error {
-		for i := range f.files {
-			file := &f.files[i]
-			e := &index.Entry{Name: join(f.path, file.name), Hash: file.hash, Mode: file.mode}
-			if !file.racy && file.mode != modeSubmodule {
-				e.ModifiedAt, e.CreatedAt = time.Unix(0, file.written.mtime), time.Unix(0, file.written.ctime)
-				e.Size = uint32(file.written.size) // #nosec G115 -- cut as git cuts it
-			}
-			all.Entries = append(all.Entries, e)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // #nosec G302,G304 -- the commands' user reads it
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	buffered := bufio.NewWriter(file)
-	if err := index.NewEncoder(buffered).Encode(all); err != nil {
-		return err
-	}
-	return buffered.Flush()
-}
-
-// linkFolder makes into hold what folder holds, by hard links or else copies. Objects are never written to, and their files are
-// read-only.
-func linkFolder(ctx context.Context, folder, into string) error {
-	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		below, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(into, below)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(target, 0o755) // #nosec G301 -- the commands' user reads it
-		case !d.Type().IsRegular() || filepath.Dir(below) == "info":
-			return nil // alternates were followed already
-		}
-		if info, err := d.Info(); err == nil && info.Mode().Perm()&0o004 != 0 && os.Link(path, target) == nil {
-			return nil
-		}
-		return copyFile(path, target)
-	})
-}
-
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from) // #nosec G304 -- of the checkout
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()                                      // only read
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444) // #nosec G302,G304 -- the commands' user reads it
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = out.ReadFrom(in)
-	return err
+// inCheckout reports whether an object is in the checkout's own folders, not only among what was fetched.
+func (r *Repository) inCheckout(hash plumbing.Hash) bool {
+	r.mu.RLock()
+	folders := r.folders[:len(r.names)]
+	r.mu.RUnlock()
+	return slices.ContainsFunc(folders, func(f *objectFolder) bool { return f.has(hash) })
 }

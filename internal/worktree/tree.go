@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"weak"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,6 +30,7 @@ type Tree struct {
 	options Options
 	base    *baseFolder
 	rules   map[*baseFolder]*rules // of the base commit
+	written time.Time              // of every file of the checkout
 
 	lfs, submodules []string
 
@@ -240,7 +242,7 @@ func (t *Tree) put(path string, s *state, data []byte) error {
 	if s.kind == KindSymlink {
 		err = t.linkAt(dir, temporary, data)
 	} else {
-		_, err = t.createAt(dir, temporary, bytes.NewReader(data), s.perm)
+		err = t.createAt(dir, temporary, bytes.NewReader(data), s.perm)
 	}
 	if err == nil {
 		err = unix.Renameat(dir, temporary, dir, name)
