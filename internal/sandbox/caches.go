@@ -85,7 +85,8 @@ func cacheVariables(caches []string, goproxy string) []string {
 // them. A cache that is not one of a known tool is read in place.
 //
 // Tools find copies where they look by themselves, so that there are no variables. A copy that is there already, of an earlier
-// sandbox of the run, is kept. It costs 0.4 s for 500 MB where the file system cannot share blocks.
+// sandbox of the run, is kept. Where the file system cannot share blocks 500 MB in 5,000 files take 5 s on a
+// slow disk.
 func fillCaches(home string, caches []string, owner Owner) (env []string, err error) {
 	var errs []error
 	for _, dir := range caches {

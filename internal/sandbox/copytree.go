@@ -107,7 +107,9 @@ func (c *copyBudget) tree(source string, root *os.Root, target string) error {
 }
 
 // passing reports whether an error means that something is not in the cache, or no longer.
-func passing(err error) bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) }
+func passing(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
+}
 
 func (c *copyBudget) file(source string, root *os.Root, target string) (err error) {
 	from, err := os.OpenFile(source, os.O_RDONLY|unix.O_NOFOLLOW, 0) // #nosec G304 -- below a configured cache

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,9 @@ func (g *grants) close(dir string) {
 func realPath(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "" // as most of what is looked for, and quicker found out than below
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

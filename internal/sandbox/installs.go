@@ -64,11 +64,17 @@ func (g *grants) installs(path string) {
 			g.parts(dir, commonParts, i.parts)
 		}
 	}
+	seen := map[string]bool{}
 	for _, dir := range filepath.SplitList(path) {
-		g.give(dir)
-		g.around(dir)
+		real := realPath(dir)
+		if real == "" || seen[real] {
+			continue
+		}
+		seen[real] = true
+		g.give(real)
+		g.around(real)
 		for _, name := range programs {
-			g.program(filepath.Join(dir, name))
+			g.program(filepath.Join(real, name))
 		}
 	}
 }
@@ -113,11 +119,10 @@ func (g *grants) parts(root string, lists ...[]string) {
 }
 
 // around gives what belongs to a folder of programs.
-func (g *grants) around(dir string) {
-	real := realPath(dir)
+func (g *grants) around(real string) {
 	root, name := filepath.Dir(real), filepath.Base(real)
 	switch {
-	case real == "" || root == "/" || root == "/usr" || g.has(root):
+	case root == "/" || root == "/usr" || g.has(root):
 		// given already
 	case name == ".bin" && filepath.Base(root) == "node_modules",
 		name == "bin" && filepath.Base(root) == "vendor":
@@ -144,9 +149,8 @@ func (g *grants) root(real string) {
 
 // program follows a link to a toolchain.
 func (g *grants) program(file string) {
-	info, err := os.Lstat(file)
-	if err != nil || info.Mode()&os.ModeSymlink == 0 {
-		return
+	if _, err := os.Readlink(file); err != nil {
+		return // missing, or the program itself
 	}
 	real := realPath(file)
 	if real == "" {

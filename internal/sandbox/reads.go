@@ -85,6 +85,9 @@ func (g *grants) system() {
 func (g *grants) certificates() {
 	for _, name := range passedFiles {
 		file := lookup(g.environ, name)
+		if g.covers(file) {
+			continue
+		}
 		if text, err := readSmall(file); err == nil && strings.Contains(text, "-----BEGIN CERTIFICATE-----") && !strings.Contains(text, "PRIVATE KEY") {
 			g.give(file)
 		}
