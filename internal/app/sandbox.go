@@ -121,10 +121,11 @@ func (p *program) inSandbox(ctx context.Context, o sandboxOptions, cfg *config.C
 	}
 	options := pipeline.SandboxOptions(cfg, dir, f.work, p.getenv("PATH"))
 	options.Live = func() io.WriteCloser { return openWriter{p.stdout} }
-	box, err := sandbox.New(options)
+	box, err := sandbox.New(options) //nolint:contextcheck // names are looked up within a limit of its own
 	var weak *sandbox.WeakError
 	if o.report && (err == nil || errors.As(err, &weak)) {
-		report, code := sandbox.Report{}, pipeline.ExitDone
+		var report sandbox.Report
+		code := pipeline.ExitDone
 		if weak != nil {
 			report, code, err = weak.Report, pipeline.ExitInfrastructure, nil // the report says why
 		} else {

@@ -67,7 +67,7 @@ func (r *run) open(ctx context.Context, commit string) error {
 		r.Log.Warnf("git in commands: %v", err)
 		_ = sandbox.RemoveAll(r.history())
 	}
-	if r.sandbox, err = sandbox.New(r.sandboxOptions()); err != nil {
+	if r.sandbox, err = sandbox.New(r.sandboxOptions()); err != nil { //nolint:contextcheck // names are looked up within a limit of its own
 		return err
 	}
 	report := r.sandbox.Report()
@@ -112,7 +112,7 @@ func (r *run) setup(ctx context.Context) error {
 	}
 	o := r.sandboxOptions()
 	o.Network = sandbox.Network{Open: r.Config.SetupOpen, Allow: r.Config.SetupNetwork}
-	box, err := sandbox.New(o)
+	box, err := sandbox.New(o) //nolint:contextcheck // names are looked up within a limit of its own
 	if err != nil {
 		return err
 	}

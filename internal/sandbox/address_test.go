@@ -85,7 +85,9 @@ func FuzzAddress(f *testing.F) {
 	for _, raw := range [][]byte{
 		sockaddr4("192.0.2.1", 5432), sockaddr4("127.0.0.1", 3306), sockaddr4("0.0.0.0", 3306), sockaddr4("192.0.2.2", 5432),
 		sockaddr6("2001:db8::1", 443, 0), sockaddr6("::ffff:192.0.2.1", 5432, 0), sockaddr6("::", 1, 0), sockaddr6("fe80::1", 1, 2),
-		sockaddrUnix("/tmp/x"), sockaddrUnix("\x00x"), {0, 0}, {16, 0, 1, 2},
+		sockaddrUnix("/tmp/x"), sockaddrUnix("\x00x"),
+		{0, 0},
+		{16, 0, 1, 2},
 	} {
 		f.Add(raw)
 	}

@@ -139,12 +139,12 @@ func (s *service) build() ([]Layer, error) {
 	case s.ruleset >= 0 && abi >= 4:
 		on(layerTCP, "no connection past the broker")
 	default:
-		off(layerTCP, fmt.Errorf("Landlock version 4 is needed, this kernel has %d", abi))
+		off(layerTCP, fmt.Errorf("it needs Landlock version 4, this kernel has %d", abi))
 	}
 	if s.ruleset >= 0 && abi >= 6 {
 		on(layerScopes, "signals and abstract sockets stay inside")
 	} else {
-		off(layerScopes, fmt.Errorf("Landlock version 6 is needed, this kernel has %d", abi))
+		off(layerScopes, fmt.Errorf("it needs Landlock version 6, this kernel has %d", abi))
 	}
 	s.program, err = filter(nativeArch(), filterOptions{Broker: !removed(layerBroker), Datagrams: o.Open})
 	if removed(layerFilter) {

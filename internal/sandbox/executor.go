@@ -158,8 +158,10 @@ type service struct {
 	alone   bool // kill(-1) reaches the sandbox and nothing else
 
 	running atomic.Bool
-	dials   sync.Map // ID → chan dialled
-	dialID  atomic.Uint64
+
+	dialMu sync.Mutex
+	dials  map[uint64]chan dialled // by ID: connects that wait for the action
+	dialID uint64
 }
 
 type dialled struct {
@@ -189,7 +191,7 @@ func serve(o *order) error {
 	// A handler, unlike SIG_IGN, is not inherited by commands; the first process of a pid namespace is safe from signals it
 	// has no handler for, and one of ours would end it.
 	signal.Notify(make(chan os.Signal, 1))
-	s := &service{order: o, wire: newWire(wireFD), ruleset: -1}
+	s := &service{order: o, wire: newWire(wireFD), ruleset: -1, dials: map[uint64]chan dialled{}}
 	layers, err := s.build()
 	if err != nil {
 		return err
@@ -210,8 +212,7 @@ func serve(o *order) error {
 		case m.Kill:
 			go s.killAll()
 		case m.Dialled != nil:
-			if waiting, ok := s.dials.LoadAndDelete(m.Dialled.ID); ok {
-				waiting.(chan dialled) <- dialled{fd, syscall.Errno(m.Dialled.Errno)} // #nosec G115 -- an errno
+			if s.answer(*m.Dialled, fd) {
 				fd = -1
 			}
 		}
@@ -219,6 +220,18 @@ func serve(o *order) error {
 			_ = unix.Close(fd)
 		}
 	}
+}
+
+// answer hands what the action dialled to the connect that waits for it, if it still does.
+func (s *service) answer(m dialledMessage, fd int) bool {
+	s.dialMu.Lock()
+	waiting, ok := s.dials[m.ID]
+	delete(s.dials, m.ID)
+	s.dialMu.Unlock()
+	if ok {
+		waiting <- dialled{fd, syscall.Errno(m.Errno)} // #nosec G115 -- an errno
+	}
+	return ok
 }
 
 // run runs one command to the death of its last process and reports its end.
@@ -244,10 +257,7 @@ func (s *service) command(m runMessage, output int) ending {
 	}
 	stopWatch := func() string { return "" }
 	if !removed(layerWatch) {
-		w := &watch{limits: s.order.Limits, members: s.members, folders: s.order.Folders, kill: s.killAll}
-		if s.privateShm() {
-			w.sharedMemory = "/dev/shm"
-		}
+		w := &watch{limits: s.order.Limits, members: s.members, folders: s.order.Folders, kill: s.killAll, sharedMemory: "/dev/shm", private: s.privateShm()}
 		stopWatch = w.start()
 	}
 	end := s.wait(pid)
@@ -272,6 +282,7 @@ func (s *service) start(m runMessage, output int) (pid, listener int, err error)
 		r := started{listener: -1}
 		if r.listener, r.err = s.enter(); r.err == nil {
 			null, out := s.null.Fd(), uintptr(output) // #nosec G115 -- a descriptor
+			// #nosec G204 -- running the given command is its purpose
 			r.pid, r.err = syscall.ForkExec(s.order.Shell, []string{filepath.Base(s.order.Shell), "-c", string(m.Script)}, &syscall.ProcAttr{
 				Dir: m.Dir, Env: s.order.Env, Files: []uintptr{null, out, out}, Sys: &syscall.SysProcAttr{Setsid: true},
 			})
@@ -364,27 +375,28 @@ func (s *service) members() []int {
 
 // dial asks the action for a socket that is connected to a listed target.
 func (s *service) dial(target int) (int, error) {
-	id := s.dialID.Add(1)
 	answer := make(chan dialled, 1)
-	s.dials.Store(id, answer)
+	s.dialMu.Lock()
+	s.dialID++
+	id := s.dialID
+	s.dials[id] = answer
+	s.dialMu.Unlock()
 	if err := s.wire.send(message{Dial: &dialMessage{ID: id, Target: target}}, -1); err != nil {
-		s.dials.Delete(id)
+		s.answer(dialledMessage{ID: id}, -1)
 		return -1, err
 	}
+	var d dialled
 	select {
-	case d := <-answer:
-		if d.errno != 0 || d.fd < 0 {
-			return -1, d.errno
-		}
-		return d.fd, nil
+	case d = <-answer:
 	case <-time.After(dialLimit + time.Second):
-		if _, waiting := s.dials.LoadAndDelete(id); !waiting {
-			if d := <-answer; d.fd >= 0 {
-				_ = unix.Close(d.fd)
-			}
-		}
-		return -1, unix.ETIMEDOUT
+		// Whoever takes it from the list first has answered.
+		s.answer(dialledMessage{ID: id, Errno: int(unix.ETIMEDOUT)}, -1)
+		d = <-answer
 	}
+	if d.errno != 0 || d.fd < 0 {
+		return -1, d.errno
+	}
+	return d.fd, nil
 }
 
 func (s *service) broker() *broker {

@@ -57,7 +57,7 @@ case $small_at in
 esac
 while :; do
 	if [ -e "$small_at/.git" ] ||
-		[ -f "$small_at/HEAD" ] && [ -d "$small_at/objects" ] && [ -d "$small_at/refs" ]; then
+		{ [ -f "$small_at/HEAD" ] && [ -d "$small_at/objects" ] && [ -d "$small_at/refs" ]; }; then
 		plain "$@"
 	fi
 	[ "$small_at" != "$small_top" ] || break

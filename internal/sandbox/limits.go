@@ -49,7 +49,7 @@ const threadsEach = 8
 // AddressSanitizer, which map terabytes, from starting; the watch measures what is really used.
 func limitProcess(l Limits, counted bool) error {
 	l = l.withDefaults()
-	seconds := uint64(l.CPU / time.Second)
+	seconds := uint64(l.CPU / time.Second) // #nosec G115 -- positive
 	limits := []struct {
 		name       string
 		resource   int
@@ -95,6 +95,8 @@ func (l Limits) hint(r *Result) string {
 		return "it may have met file-size-limit: " + size(l.FileSize) + " a file"
 	case r.Exit == 128+int(unix.SIGXCPU):
 		return "stopped by cpu-limit: " + l.CPU.String() + " of processor time"
+	case says("No space left on device") || says("ENOSPC"):
+		return "the disk is full, or it has met memory-limit, half of which /dev/shm may hold: " + size(l.Memory/2)
 	case says("Too many open files") || says("EMFILE"):
 		return fmt.Sprintf("it may have met open-files-limit: %d a process", l.OpenFiles)
 	case says("Resource temporarily unavailable") || says("Cannot fork") || says("EAGAIN"):

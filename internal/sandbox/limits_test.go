@@ -44,7 +44,10 @@ func init() {
 			}
 		}
 	case "spin":
-		for {
+		for n := 0; ; n++ {
+			if n < 0 {
+				n = 0
+			}
 		}
 	}
 	time.Sleep(20 * time.Second)

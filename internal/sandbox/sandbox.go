@@ -163,7 +163,7 @@ func (s *Sandbox) give() error {
 	targets, names := resolve(o.Network.Allow)
 	s.names = names
 	s.order = order{
-		Env: append(environment(os.Environ(), path, o), caches...), Shell: shell,
+		Env: append(append([]string{"SHELL=" + shell}, environment(os.Environ(), path, o)...), caches...), Shell: shell,
 		Files:   fileRules{Write: []string{o.Dir, o.Home, o.Tmp, "/dev/shm"}, Read: read, Devices: devices},
 		Folders: []string{o.Dir, o.Home, o.Tmp}, Tmp: o.Tmp, Hosts: hostsFile(targets),
 		Off: o.Mode == Off, Drop: s.owner.Drop, UID: s.owner.UID, GID: s.owner.GID,
