@@ -12,7 +12,7 @@ import (
 // lie beside them in the homes of cargo, Gradle, Maven and Composer.
 type cacheKind struct {
 	name   string
-	marks  []string // any of these in a folder makes it one
+	marks  []string // patterns of path/filepath: any of these in a folder makes it one
 	reads  []string // parts that the tool reads where they are
 	copies []string // parts that it would write to: copied for the run
 	target string   // below HOME, where the tool looks
@@ -30,19 +30,24 @@ var cacheKinds = []cacheKind{
 	{name: "Maven", marks: []string{"repository/org"}, copies: []string{"repository"}, target: ".m2"},
 	{name: "Maven", marks: []string{"org/apache/maven"}, copies: []string{"."}, target: ".m2/repository"},
 	{name: "pip", marks: []string{"http-v2", "http", "selfcheck"}, copies: []string{"http", "http-v2", "wheels"}, target: ".cache/pip"},
-	{name: "Composer", marks: []string{"repo/https---repo.packagist.org"}, copies: []string{"files", "repo"}, target: ".cache/composer"},
+	{name: "Composer", marks: []string{"repo/http*---*"}, copies: []string{"files", "repo"}, target: ".cache/composer"},
 }
 
 // kindOf recognizes a tool's cache; nil for something else.
 func kindOf(dir string) *cacheKind {
 	for i, kind := range cacheKinds {
 		for _, mark := range kind.marks {
-			if _, err := os.Stat(filepath.Join(dir, mark)); err == nil {
+			if found, err := filepath.Glob(filepath.Join(literal(dir), mark)); err == nil && len(found) > 0 {
 				return &cacheKinds[i]
 			}
 		}
 	}
 	return nil
+}
+
+// literal is a path as a pattern that matches nothing else.
+func literal(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // giveCache opens what is read in place.
@@ -57,7 +62,7 @@ func (g *grants) giveCache(dir string) {
 	}
 }
 
-// cacheVariables lead tools to caches that they read in place. goproxy is where Go would look else, "" for its default.
+// cacheVariables lead tools to caches that they read in place. goproxy is where Go would look else.
 func cacheVariables(caches []string, goproxy string) []string {
 	var env, proxies []string
 	for _, dir := range caches {
@@ -73,9 +78,6 @@ func cacheVariables(caches []string, goproxy string) []string {
 		}
 	}
 	if len(proxies) > 0 {
-		if goproxy == "" {
-			goproxy = "https://proxy.golang.org,direct"
-		}
 		env = append(env, "GOPROXY="+strings.Join(append(proxies, goproxy), ","))
 	}
 	return env

@@ -24,7 +24,7 @@ func TestCachesAreCopiedWithoutWhatLiesBesideThem(t *testing.T) {
 		{"Maven's home", []string{"repository/org/a/a.jar", "canary-settings.xml"}, ".m2/repository/org/a/a.jar"},
 		{"Maven's repository", []string{"org/apache/maven/a.jar", "com/b.jar"}, ".m2/repository/com/b.jar"},
 		{"pip", []string{"http-v2/a/b", "wheels/x.whl", "canary"}, ".cache/pip/wheels/x.whl"},
-		{"Composer", []string{"repo/https---repo.packagist.org/p.json", "files/a/b.zip", "vcs/canary"}, ".cache/composer/files/a/b.zip"},
+		{"Composer", []string{"repo/https---packages.example/p.json", "files/a/b.zip", "vcs/canary"}, ".cache/composer/files/a/b.zip"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

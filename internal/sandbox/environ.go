@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,11 +50,20 @@ func environment(caller []string, path string, o Options) []string {
 		}
 	}
 	env = append(env, found.variables(DropOwner())...)
-	env = append(env, cacheVariables(o.Caches, lookup(env, "GOPROXY"))...)
+	env = append(env, cacheVariables(o.Caches, cmp.Or(lookup(env, "GOPROXY"), goDefault(path, "GOPROXY"), "direct"))...)
 	if removed(layerEnviron) {
 		env = slices.Concat(caller, env)
 	}
 	return lastOf(append(env, o.Env...))
+}
+
+// goDefault is a default of the Go that stands first on path, from the go.env beside it (Go 1.21): distributions choose it.
+func goDefault(path, name string) string {
+	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(realPath(lookIn(path, "go")))), "go.env"))
+	if err != nil {
+		return ""
+	}
+	return lookup(strings.Split(text, "\n"), name)
 }
 
 // hasUser reports whether an address carries user info, which is a credential.

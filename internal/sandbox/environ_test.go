@@ -87,17 +87,19 @@ func TestGoModulesAreReadThrough(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"cache/download/example.com/@v/list": "", "example.com@v1/x.go": ""})
+	goroot := t.TempDir()
+	lay(t, goroot, map[string]string{"bin/go": "", "go.env": "# defaults\nGOPROXY=https://default.example,direct\nGOSUMDB=sum.example\n"})
 	proxy := "GOPROXY=file://" + filepath.Join(dir, "cache/download")
 	for _, c := range []struct {
 		caller, own []string
 		want        string
 	}{
-		{nil, nil, proxy + ",https://proxy.golang.org,direct"},
+		{nil, nil, proxy + ",https://default.example,direct"},
 		{[]string{"GOPROXY=off"}, nil, proxy + ",off"},
 		{[]string{"GOPROXY=https://mirror.example|direct"}, nil, proxy + ",https://mirror.example|direct"},
 		{nil, []string{"GOPROXY=off"}, "GOPROXY=off"},
 	} {
-		env := environment(c.caller, "/usr/bin", Options{Home: "/h", Tmp: "/t", Caches: []string{dir}, Env: c.own})
+		env := environment(c.caller, filepath.Join(goroot, "bin"), Options{Home: "/h", Tmp: "/t", Caches: []string{dir}, Env: c.own})
 		if !slices.Contains(env, c.want) {
 			t.Errorf("caller %q, test-env %q: GOPROXY=%s, want %s", c.caller, c.own, lookup(env, "GOPROXY"), c.want)
 		}
