@@ -213,8 +213,13 @@ func TestHistoryIsForReading(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"-c", "user.name=a", "-c", "user.email=a", "commit", "--allow-empty", "-m", "x"},
-		{"branch", "new"}, {"tag", "new"}, {"update-index", "--force-remove", "a.txt"}, {"config", "core.pager", "evil"}, {"gc"},
-		{"checkout", "--", "a.txt"}, {"reset", "--soft", "HEAD~1"},
+		{"branch", "new"},
+		{"tag", "new"},
+		{"update-index", "--force-remove", "a.txt"},
+		{"config", "core.pager", "evil"},
+		{"gc"},
+		{"checkout", "--", "a.txt"},
+		{"reset", "--soft", "HEAD~1"},
 	} {
 		if out, err := git.command(args...).CombinedOutput(); err == nil {
 			t.Errorf("git %v succeeded: %s", args, out)
@@ -375,8 +380,18 @@ func TestHistoryKeepsNothingOfTheCheckout(t *testing.T) {
 	write(t, git.top, map[string]string{"a.txt": "changed\n", "b.evil": "changed\n"})
 	index := filepath.Join(passable(t), "index")
 	for _, args := range [][]string{
-		{"status"}, {"diff"}, {"log", "-p"}, {"show", "--textconv"}, {"blame", "a.txt"}, {"grep", "--textconv", "one", "HEAD"}, {"lg"},
-		{"cat-file", "--filters", "HEAD:b.evil"}, {"checkout", "HEAD", "--", "b.evil"}, {"restore", "a.txt"}, {"ls-files", "-m"}, {"fsck"},
+		{"status"},
+		{"diff"},
+		{"log", "-p"},
+		{"show", "--textconv"},
+		{"blame", "a.txt"},
+		{"grep", "--textconv", "one", "HEAD"},
+		{"lg"},
+		{"cat-file", "--filters", "HEAD:b.evil"},
+		{"checkout", "HEAD", "--", "b.evil"},
+		{"restore", "a.txt"},
+		{"ls-files", "-m"},
+		{"fsck"},
 	} {
 		data, err := os.ReadFile(filepath.Join(git.history, "index"))
 		if err == nil {
