@@ -189,6 +189,11 @@ func inPlace(t *testing.T, table *Table, s *Scene, server *model.Server) {
 	for _, abi := range []int{0, 3, 5, 6} {
 		try(30, fmt.Sprintf("Landlock version %d", abi), func(ctx context.Context) (Outcome, error) { return s.forced(ctx, abi) })
 	}
+	t.Run("the listed address is reached", func(t *testing.T) {
+		if err := s.ReachesListed(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("every layer is in the mutations", func(t *testing.T) {
 		for _, layer := range report.Layers {
 			if !slices.ContainsFunc(Mutations(), func(m Mutation) bool { return m.Layer == layer.Name }) {

@@ -110,7 +110,7 @@ func (s *Scene) try(ctx context.Context, a *Attempt, program string, env, flags 
 		last := verdict[len(verdict)-1]
 		t.word, t.said = last[1], last[2]
 	}
-	err = s.gather(a, &t, before)
+	err = s.gather(ctx, a, &t, before)
 	return t, err
 }
 
@@ -124,8 +124,26 @@ func (s *Scene) quiet() (string, error) {
 	}
 }
 
+// ReachesListed reports how a connect to the listed address fails. Without it the refusals of others would say nothing.
+func (s *Scene) ReachesListed(ctx context.Context) error {
+	if _, err := s.quiet(); err != nil {
+		return err
+	}
+	got, err := s.run(ctx, 20*time.Second, nil, s.sandboxed("issuesmith", nil, "./attempt", "connect", s.things.at("listed"))...)
+	if err != nil {
+		return err
+	}
+	if _, err := s.things.ask("state"); err != nil {
+		return err
+	}
+	if !slices.Contains(s.things.arrivals(), "listed") {
+		return fmt.Errorf("nothing arrived at the listed address:\n%s", tail(got.output))
+	}
+	return nil
+}
+
 // gather looks at the world after an attempt.
-func (s *Scene) gather(a *Attempt, t *trial, before string) error {
+func (s *Scene) gather(ctx context.Context, a *Attempt, t *trial, before string) error {
 	found := func(format string, args ...any) { t.evidence = append(t.evidence, fmt.Sprintf(format, args...)) }
 	if t.overtime {
 		found("it still ran after %v", t.took.Round(time.Second))
@@ -156,7 +174,7 @@ func (s *Scene) gather(a *Attempt, t *trial, before string) error {
 		// Killed or stopped: set up again, and tell.
 		found("%v", err)
 		s.things.close()
-		return s.start(context.WithoutCancel(context.Background()))
+		return s.start(context.WithoutCancel(ctx))
 	}
 	if after != before {
 		found("the sibling was changed: %s → %s", before, after)

@@ -69,7 +69,7 @@ func (s *Scene) forced(ctx context.Context, abi int) (Outcome, error) {
 	}
 	tried := []string{
 		"netrc, git and npm credentials", "environ of every process", "mem", "rename out", "truncate", "connect: other loopback address, other port",
-		"docker.sock, ssh-agent", "abstract socket", "kill", "open block and other devices",
+		"docker.sock, ssh-agent", "abstract socket", "kill", "open block and other devices", "daemon that kills its executor",
 	}
 	for _, a := range Attempts() {
 		if !slices.Contains(tried, a.Name) {

@@ -204,6 +204,7 @@ func lifetimeAttempts() []Attempt {
 	}
 	return []Attempt{
 		{Row: 24, Name: "daemon: setsid, double fork, holds stdout", Args: []string{"daemon", "$mark", "./beat", "30"}, Control: []string{"daemon", "$mark", "./beat", "6"}, Beat: true, Seconds: 5},
+		{Row: 24, Name: "daemon that kills its executor", Args: []string{"outlive", "$mark", "./beat", "30"}, Control: []string{"daemon", "$mark", "./beat", "6"}, Beat: true, Seconds: 5},
 		{Row: 24, Name: "endless fork chain", Args: []string{"chain", "./beat", "20"}, Control: []string{"chain", "./beat", "7"}, Beat: true, Seconds: 5},
 		limit("fork bomb", "--process-limit", "64", "process-limit", "fork-bomb", "300"),
 		limit("2 GiB of memory", "--memory-limit", "512MiB", "memory-limit", "allocate", "2048"),
@@ -211,11 +212,11 @@ func lifetimeAttempts() []Attempt {
 		limit("2 GiB of shared mapping", "--memory-limit", "512MiB", "memory-limit", "share", "2048"),
 		limit("2 GiB in a memory file", "--memory-limit", "512MiB", "memory-limit", "memory-file", "2048"),
 		limit("2 GiB in /dev/shm", "--memory-limit", "512MiB", "memory-limit", "fill", "2048", "/dev/shm"),
-		limit("spin", "--cpu-limit", "2s", "cpu-limit", "spin", "6"),
+		limit("spin", "--cpu-limit", "2s", "cpu-limit", "spin", "4"),
 		limit("100 MiB file", "--file-size-limit", "10MiB", "file-size-limit", "big-file", "100", "./big"),
-		limit("full tmp", "--disk-limit", "200MiB", "disk-limit", "fill", "500", "$$TMPDIR"),
-		limit("full worktree", "--disk-limit", "200MiB", "disk-limit", "fill", "500", "."),
-		limit("output without end", "--output-limit", "16MiB", "output-limit", "flood", "256"),
+		limit("full tmp", "--disk-limit", "100MiB", "disk-limit", "fill", "300", "$$TMPDIR"),
+		limit("full worktree", "--disk-limit", "100MiB", "disk-limit", "fill", "300", "."),
+		limit("output without end", "--output-limit", "16MiB", "output-limit", "flood", "40"),
 		limit("9000 descriptors", "--open-files-limit", "8192", "open-files-limit", "many-files", "9000"),
 	}
 }

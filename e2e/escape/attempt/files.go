@@ -1,3 +1,4 @@
+//nolint:gosec // bare system calls are what this program is for
 package main
 
 import (

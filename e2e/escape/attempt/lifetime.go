@@ -14,6 +14,7 @@ import (
 
 var lifetimeAttempts = map[string]func([]string) verdict{
 	"daemon":      daemon,
+	"outlive":     outlive,
 	"chain":       forkChain,
 	"linger":      linger,
 	"foreign":     foreign,
@@ -41,6 +42,18 @@ func daemon(args []string) verdict {
 	if err := startDaemon(args[0], args[1], args[2]); err != nil {
 		return refused("%v", err)
 	}
+	return left("a daemon")
+}
+
+// outlive leaves a daemon behind and kills who would end it, where it can.
+func outlive(args []string) verdict {
+	if len(args) != 3 {
+		return untested("mark, file and seconds are needed")
+	}
+	if err := startDaemon(args[0], args[1], args[2]); err != nil {
+		return refused("%v", err)
+	}
+	_ = killParents(nil) // whether it can is another attempt
 	return left("a daemon")
 }
 
