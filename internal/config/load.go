@@ -50,6 +50,7 @@ func Load(s Sources) (*Config, error) {
 	l.checkRequired()
 	l.checkModel()
 	l.checkDatabases()
+	l.checkHome()
 	l.checkLabels()
 	l.checkDirect()
 	l.warn()
