@@ -100,7 +100,7 @@ func (d *Docker) start(ctx context.Context) error {
 	if err := d.wait(ctx); err != nil {
 		return err
 	}
-	return d.noNames()
+	return errors.Join(d.loopback(), d.noNames())
 }
 
 // wait returns when the daemon answers.

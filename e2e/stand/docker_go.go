@@ -2,47 +2,49 @@ package stand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"issuesmith/e2e/parts"
 )
-
-// goRecipe puts the toolchain of the tests where Go's own image has it.
-const goRecipe = `ARG BASE
-FROM ${BASE}
-COPY go /usr/local/go
-ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin GOTOOLCHAIN=local
-`
 
 // goFolders are what a build needs of a Go installation.
 var goFolders = []string{"bin", "lib", "pkg", "src", "go.env", "VERSION"}
 
-// GoImage makes an image that can stand for Go's own: the base with this machine's Go.
+// GoImage makes an image that can stand for Go's own: the base with this machine's Go. It
+// is copied into a container instead of built: it is large, and this copies it once.
 func (d *Docker) GoImage(ctx context.Context, base string) (string, error) {
 	root, err := goEnv(ctx, "GOROOT")
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp(d.Dir, "go-")
+	image := "go:" + strings.ReplaceAll(base, ":", "-")
+	if d.has(ctx, image) {
+		return image, nil
+	}
+	container, err := d.Run(ctx, "create", base, "true")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // goes with the daemon's folder
-	for _, f := range goFolders {
-		if err := parts.CopyTree(filepath.Join(root, f), filepath.Join(dir, "go", f)); err != nil {
-			return "", fmt.Errorf("copying Go: %w", err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(goRecipe), 0o600); err != nil {
+	pack := exec.CommandContext(ctx, "tar", append([]string{"-C", root, "--owner=0", "--group=0", "--transform=s,^,go/,", "-cf", "-"}, goFolders...)...)
+	pack.WaitDelay = time.Second
+	unpack := d.Command("cp", "-", container+":/usr/local")
+	var out strings.Builder
+	unpack.Stdout, unpack.Stderr, pack.Stderr = &out, &out, &out
+	if unpack.Stdin, err = pack.StdoutPipe(); err != nil {
 		return "", err
 	}
-	return d.Image(ctx, Recipe{Name: "go", Dir: dir, Args: map[string]string{"BASE": base}, Throw: true})
+	if err := pack.Start(); err != nil {
+		return "", err
+	}
+	if err := errors.Join(unpack.Run(), pack.Wait()); err != nil {
+		return "", fmt.Errorf("copying Go from %s: %w\n%s", root, err, out.String())
+	}
+	_, err = d.Run(ctx, "commit", "--change", "ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin GOTOOLCHAIN=local", container, image)
+	return image, err
 }
 
 // modulePort is where GoProxy listens: always the same, so that what was built with it

@@ -22,12 +22,12 @@ func (d *Docker) Base(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	image := "debian:" + debian.Key
-	if d.has(ctx, image) {
-		return image, nil
-	}
-	_, err = d.Run(ctx, "import", debian.Tar, image)
-	return image, err
+	// Kept as an image too: imported anew it would be another one, and nothing that was
+	// built of it would be found again.
+	return d.keep(ctx, "debian", debian.Key, func(image string) error {
+		_, err := d.Run(ctx, "import", debian.Tar, image)
+		return err
+	})
 }
 
 // A Recipe is what an image is made of.
@@ -52,15 +52,21 @@ func (d *Docker) Image(ctx context.Context, r Recipe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	image := r.Name + ":" + key
+	if image := r.Name + ":" + key; r.Throw {
+		return image, d.build(ctx, r, image)
+	}
+	return d.keep(ctx, r.Name, key, func(image string) error { return d.build(ctx, r, image) })
+}
+
+// keep returns the image NAME:KEY from this daemon or from the cache, and makes it first
+// where neither has it.
+func (d *Docker) keep(ctx context.Context, name, key string, make func(image string) error) (string, error) {
+	image := name + ":" + key
 	if d.has(ctx, image) {
 		return image, nil
 	}
-	if r.Throw {
-		return image, d.build(ctx, r, image)
-	}
-	dir, took, err := parts.Keep(ctx, d.cache, "image-"+r.Name+"-"+key, func(ctx context.Context, into string) error {
-		if err := d.build(ctx, r, image); err != nil {
+	dir, took, err := parts.Keep(ctx, d.cache, "image-"+name+"-"+key, func(ctx context.Context, into string) error {
+		if err := make(image); err != nil {
 			return err
 		}
 		_, err := d.Run(ctx, "save", "--output", filepath.Join(into, "image.tar"), image)

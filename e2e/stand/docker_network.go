@@ -47,6 +47,24 @@ func (d *Docker) Inside(f func() error) error {
 	return err
 }
 
+// loopback switches the loopback interface on, without which the runner does not reach the
+// daemon's own addresses.
+func (d *Docker) loopback() error {
+	return d.Inside(func() error {
+		s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(s) //nolint:errcheck // only a handle
+		request, err := unix.NewIfreq("lo")
+		if err != nil {
+			return err
+		}
+		request.SetUint16(unix.IFF_UP)
+		return os.NewSyscallError("switching lo on", unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request))
+	})
+}
+
 // noNames answers every question for a name with "there is none". The daemon asks it for
 // what is no container's name; without an answer who asked would wait 20 seconds.
 func (d *Docker) noNames() error {

@@ -83,9 +83,16 @@ func (s *Stand) startGitea(ctx context.Context, share string) error {
 	if s.Proxy, err = newProxy("http://127.0.0.1:" + port); err != nil {
 		return err
 	}
-	s.URL = s.Proxy.URL
+	s.URL, s.Root = s.Proxy.URL, s.Proxy.URL
+	if s.docker != nil {
+		address, err := s.docker.Forward(strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			return err
+		}
+		s.Root = "http://" + address
+	}
 	s.binary, s.config = filepath.Join(share, "gitea"), filepath.Join(dir, "app.ini")
-	config := fmt.Sprintf(giteaConfig, s.user.name, dir, port, s.URL, share, Random())
+	config := fmt.Sprintf(giteaConfig, s.user.name, dir, port, s.Root, share, Random())
 	if err := os.WriteFile(s.config, []byte(config), 0o600); err != nil {
 		return err
 	}

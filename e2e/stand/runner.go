@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,12 +59,17 @@ func (s *Stand) startRunner(ctx context.Context, binary string, n int, o Options
 	if err != nil {
 		return fmt.Errorf("registering %s: %w\n%s", name, err, out)
 	}
-	p, err := launch(name, s.user.command(binary, home, home, "daemon", "--config", config), filepath.Join(s.Dir, name+".log"))
+	return s.runner(ctx, name, s.user.command(binary, home, home, "daemon", "--config", config))
+}
+
+// runner starts a registered runner. One that dies at once (a bad setting) would show only
+// as a test that waits.
+func (s *Stand) runner(ctx context.Context, name string, daemon *exec.Cmd) error {
+	p, err := launch(name, daemon, filepath.Join(s.Dir, name+".log"))
 	if err != nil {
 		return err
 	}
 	s.runners = append(s.runners, p)
-	// One that dies at once (a bad setting) would show only as a test that waits.
 	select {
 	case <-p.done:
 		return fmt.Errorf("%s ended at once:\n%s", name, p.tail(4000))

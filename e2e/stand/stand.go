@@ -23,6 +23,7 @@ import (
 // A Stand is one Gitea with its runners, shared by all tests.
 type Stand struct {
 	URL   string // the instance as its users and jobs see it: the proxy
+	Root  string // what the instance says its address is: URL, but for containers' sake
 	Dir   string // everything of this stand lies below
 	Keep  string // folder jobs may leave files in for the tests: $E2E_KEEP of a job
 	Proxy *Proxy
@@ -33,6 +34,7 @@ type Stand struct {
 	runners []*process
 	binary  string
 	config  string
+	docker  *Docker
 }
 
 // Options of a stand.
@@ -40,6 +42,7 @@ type Options struct {
 	Runners  int      // how many runner processes, each with its own home and tool cache
 	Capacity int      // jobs a runner takes at once
 	Env      []string // KEY=VALUE that runners, so jobs, see beside the base environment
+	Docker   *Docker  // jobs run in its containers, by runners that DockerRunner starts
 }
 
 // Start builds what is missing and starts Gitea and the runners. The caller calls
@@ -57,7 +60,11 @@ func Start(ctx context.Context, o Options) (*Stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stand{Dir: dir, Keep: filepath.Join(dir, "keep"), user: pickUser()}
+	place := 0
+	if o.Docker != nil {
+		place = 1 // such a stand may stand beside a usual one
+	}
+	s := &Stand{Dir: dir, Keep: filepath.Join(dir, "keep"), user: pickUser(place), docker: o.Docker}
 	if err := s.start(ctx, o, built); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
