@@ -54,11 +54,12 @@ func (r *run) testBase(ctx context.Context) error {
 		if err != nil {
 			return infrastructure("running "+command, err)
 		}
+		notes := strings.Join(append([]string{""}, result.Notes...), "\n")
 		switch {
 		case result.TimedOut:
-			red = append(red, fmt.Sprintf("%s: no end within test-timeout (%s)", command, r.Config.TestTimeout))
+			red = append(red, fmt.Sprintf("%s: no end within test-timeout (%s)%s", command, r.Config.TestTimeout, notes))
 		case result.Exit != 0:
-			red = append(red, fmt.Sprintf("%s: exit %d\n%s", command, result.Exit, redact.Cut(result.Output(), 2000)))
+			red = append(red, fmt.Sprintf("%s: exit %d%s\n%s", command, result.Exit, notes, redact.Cut(result.Output(), 2000)))
 		default:
 			r.Log.Infof("passed in %s", result.Duration.Round(time.Millisecond))
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"issuesmith/internal/agent"
-	"issuesmith/internal/config"
 	"issuesmith/internal/gate"
 	"issuesmith/internal/sandbox"
 	"issuesmith/internal/transcript"
@@ -28,7 +27,8 @@ func (r *run) prepare(ctx context.Context) error {
 	// Not before all secrets are known: the issue may hold one.
 	_ = r.record.Write(transcript.KindRun, 0, 0, transcript.Run{
 		ID: r.runID(), Version: r.Version, Issue: r.Issue, Title: r.task.Title, Body: r.task.Body, Repository: r.Config.Repository,
-		Base: r.start.commit, Branch: r.BaseBranch, Model: r.Client.Name(), Sandbox: r.Config.Sandbox, Config: r.Config.Effective(),
+		Base: r.start.commit, Branch: r.BaseBranch, Model: r.Client.Name(), Sandbox: r.Config.Sandbox,
+		Isolation: isolationRecord(r.sandbox, opened), Config: r.Config.Effective(),
 	})
 	if opened != nil {
 		return infrastructure("preparing the worktree", opened)
@@ -70,42 +70,12 @@ func (r *run) open(ctx context.Context, commit string) error {
 	if r.sandbox, err = sandbox.New(r.sandboxOptions()); err != nil { //nolint:contextcheck // names are looked up within a limit of its own
 		return err
 	}
-	report := r.sandbox.Report()
-	r.Log.Infof("worktree of %s; isolation: %s", short(commit), report.Level)
-	for _, open := range report.Open {
-		r.Log.Infof("not closed: %s", open)
-	}
-	for _, name := range report.Names {
-		r.Log.Infof("network: %s", name)
-	}
+	r.Log.Infof("worktree of %s", short(commit))
+	r.tellIsolation(r.sandbox.Report())
 	return nil
 }
 
-// SandboxOptions are the sandbox of agent and test commands over the folder dir; HOME and TMPDIR lie in work.
-func SandboxOptions(c *config.Config, dir, work, path string) sandbox.Options {
-	return sandbox.Options{
-		Dir: dir, Home: filepath.Join(work, "home"), Tmp: filepath.Join(work, "tmp"), Env: c.TestEnv, Path: path,
-		Mode: sandbox.Mode(c.Sandbox), Network: sandbox.Network{Allow: c.Network},
-		Limits: sandbox.Limits{
-			Memory: c.Memory, Processes: c.Processes, FileSize: c.FileSize, Disk: c.Disk, OpenFiles: c.OpenFiles, CPU: c.CPU, Output: c.Output,
-		},
-		Toolchains: c.Toolchains, Caches: c.Caches,
-	}
-}
-
-func (r *run) sandboxOptions() sandbox.Options {
-	o := SandboxOptions(r.Config, filepath.Join(r.Work, "tree"), r.Work, r.Path)
-	o.Live = r.Log.Foreign
-	if _, err := os.Stat(r.history()); err == nil {
-		o.History = r.history()
-	}
-	return o
-}
-
-// history is the folder of the repository that commands can read.
-func (r *run) history() string { return filepath.Join(r.Work, "history") }
-
-// setup runs the setup commands, which may have another network than those after them.
+// setup runs the setup commands, which may have another network than those after them. What they leave in HOME stays.
 func (r *run) setup(ctx context.Context) error {
 	if len(r.Config.SetupCommands) == 0 {
 		return nil
@@ -116,6 +86,7 @@ func (r *run) setup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.tellSetup(box.Report())
 	_, err = gate.Setup(ctx, box, r.Config.SetupCommands, r.Config.TestTimeout, r.progress)
 	return errors.Join(err, box.Close())
 }

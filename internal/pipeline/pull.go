@@ -7,6 +7,7 @@ import (
 
 	"issuesmith/internal/gate"
 	"issuesmith/internal/redact"
+	"issuesmith/internal/sandbox"
 	"issuesmith/internal/worktree"
 )
 
@@ -16,6 +17,8 @@ const (
 	summaryLimit = 4_000
 	pullLimit    = 50_000
 	titleLimit   = 255
+
+	isolationLimit = 1000 // a line of it
 )
 
 // A pullPage is what the pull request and the commit message tell.
@@ -29,7 +32,7 @@ type pullPage struct {
 	Notes     []string // may hold foreign text
 	Remarks   []string // Markdown of ours
 	Attempts  string
-	Isolation string
+	Isolation sandbox.Report
 	Commit    string
 }
 
@@ -37,13 +40,10 @@ func (r *run) page(v *gate.Verdict) pullPage {
 	p := pullPage{
 		Issue: r.Issue, Title: r.task.Title, Problem: r.task.Body, Summary: r.summary,
 		Files: v.Change.Files, Checks: v.Commands, Notes: v.Notes,
-		Isolation: r.sandbox.Report().Level,
+		Isolation: r.sandbox.Report(),
 	}
 	p.Attempts = fmt.Sprintf("%d of %d attempts with `%s`, %s, %d prompt tokens (%d cached), %d completion tokens, %s",
 		r.attempt, r.Config.MaxAttempts, strings.ReplaceAll(r.Client.Name(), "`", ""), plural(r.calls, "model call"), r.usage.Prompt, r.usage.Cached, r.usage.Completion, cost(r.usage))
-	if open := r.sandbox.Report().Open; len(open) > 0 {
-		p.Isolation += ": " + strings.Join(open, "; ")
-	}
 	if r.task.EditedLater {
 		p.Remarks = append(p.Remarks, "The issue's text was edited after it was labelled; the edit was not used.")
 	}
@@ -89,14 +89,26 @@ func (p pullPage) body() string {
 	if p.Attempts != "" {
 		fmt.Fprintf(&b, "- %s\n", p.Attempts)
 	}
-	if p.Isolation != "" {
-		fmt.Fprintf(&b, "- isolation: %s\n", p.Isolation)
-	}
+	p.isolation(&b)
 	if p.Commit != "" {
 		fmt.Fprintf(&b, "- commit: %s\n", p.Commit)
 	}
 	b.WriteString("\nWritten by a language model and checked by programs. **A person must review and merge it.**\n")
 	return redact.Cut(b.String(), pullLimit-len(pullMark)-1) + "\n" + pullMark
+}
+
+// isolation is how well the commands were kept apart: a reviewer decides by it how far to trust what they did.
+func (p pullPage) isolation(b *strings.Builder) {
+	if p.Isolation.Level == "" {
+		return
+	}
+	fmt.Fprintf(b, "- isolation: %s\n", p.Isolation.Level)
+	if missing := notInForce(p.Isolation); len(missing) > 0 {
+		fmt.Fprintf(b, "  - not in force: %s\n", oneLine(strings.Join(missing, ", "), isolationLimit))
+	}
+	if len(p.Isolation.Open) > 0 {
+		fmt.Fprintf(b, "  - not closed: %s\n", oneLine(strings.Join(p.Isolation.Open, "; "), isolationLimit))
+	}
 }
 
 func (p pullPage) summary() string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"issuesmith/internal/gate"
+	"issuesmith/internal/sandbox"
 	"issuesmith/internal/worktree"
 )
 
@@ -38,12 +39,20 @@ func golden(t *testing.T, name, got string) {
 func samplePage() pullPage {
 	return pullPage{
 		Issue: 7, Title: "Durations | wrap\nat 60, fixes #99", Problem: "It prints `1:60:00`.\n```\nfixes #3\n```\n@everyone look",
-		Summary:   "Reduce the minutes. Closes #5, thanks @alice.\n\n- tested",
-		Files:     []worktree.File{{Path: "src/a|b`c.sh", Op: worktree.Modified, Added: 1, Removed: 1}},
-		Checks:    []gate.Command{{Command: "sh tests/run.sh | tee `x`", Duration: 1234 * time.Millisecond}, {Command: "false", Exit: 1}, {Command: "sleep 9", TimedOut: true}},
-		Notes:     []string{"The branch `main` has moved."},
-		Attempts:  "2 of 3 attempts with `mistral/x`",
-		Isolation: "processes only", Commit: "0123456789abcdef0123456789abcdef01234567",
+		Summary:  "Reduce the minutes. Closes #5, thanks @alice.\n\n- tested",
+		Files:    []worktree.File{{Path: "src/a|b`c.sh", Op: worktree.Modified, Added: 1, Removed: 1}},
+		Checks:   []gate.Command{{Command: "sh tests/run.sh | tee `x`", Duration: 1234 * time.Millisecond}, {Command: "false", Exit: 1}, {Command: "sleep 9", TimedOut: true}},
+		Notes:    []string{"The branch `main` has moved."},
+		Attempts: "2 of 3 attempts with `mistral/x`",
+		Isolation: sandbox.Report{
+			Level: sandbox.LevelUser,
+			Layers: []sandbox.Layer{
+				{Name: "user namespace", State: "off", Why: "operation not permitted"}, {Name: "mount namespace", State: "off"},
+				{Name: "dedicated user", State: "on"}, {Name: "landlock scopes", State: "off"},
+			},
+			Open: []string{"stat of files outside", "command lines of other processes can be read"},
+		},
+		Commit: "0123456789abcdef0123456789abcdef01234567",
 	}
 }
 

@@ -86,6 +86,7 @@ func (o *shower) run(e Event) error {
 	o.line("", fmt.Sprintf("issue #%d: %s", r.Issue, oneLine(r.Title)))
 	o.line("", fmt.Sprintf("repository %s, base %s (%s)", r.Repository, short(r.Base), r.Branch))
 	o.line("", fmt.Sprintf("model %s, sandbox %s", r.Model, r.Sandbox))
+	o.isolation(r.Isolation)
 	for _, key := range slices.Sorted(maps.Keys(r.Config)) {
 		value, err := json.Marshal(r.Config[key])
 		if err != nil {
@@ -95,6 +96,21 @@ func (o *shower) run(e Event) error {
 	}
 	o.line("", "")
 	return nil
+}
+
+// isolation shows what of the sandbox's report matters to a person. A report of another form is not worth an error.
+func (o *shower) isolation(text json.RawMessage) {
+	var report struct {
+		Level string   `json:"level"`
+		Open  []string `json:"open"`
+	}
+	if json.Unmarshal(text, &report) != nil || report.Level == "" {
+		return
+	}
+	o.line("", "isolation: "+oneLine(report.Level))
+	for _, open := range report.Open {
+		o.line("  ", "not closed: "+oneLine(open))
+	}
 }
 
 func (o *shower) snapshot(e Event) error {

@@ -47,8 +47,10 @@ type Run struct {
 	Base       string         `json:"base"`   // commit the worktree is made from
 	Branch     string         `json:"branch"` // base branch
 	Model      string         `json:"model"`
-	Sandbox    string         `json:"sandbox"`
-	Config     map[string]any `json:"config"` // effective values, secrets as ***
+	Sandbox    string         `json:"sandbox"` // what was asked for: strict, best-effort, off
+	Config     map[string]any `json:"config"`  // effective values, secrets as ***
+	// Isolation is what was reached, as `issuesmith sandbox --report` prints it; nothing where no sandbox was begun.
+	Isolation json.RawMessage `json:"isolation,omitempty"`
 }
 
 // Prompt is the payload of KindPrompt.
