@@ -33,7 +33,7 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 	if sandboxed {
 		line, victim = s.sandboxed("issuesmith", nil, line...), s.path("bin/issuesmith")+" sandbox"
 	}
-	cmd := s.step(nil, line...)
+	cmd := s.step(ctx, nil, line...)
 	if err := cmd.Start(); err != nil {
 		return false, "", err
 	}
@@ -69,8 +69,8 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 	killed := time.Now()
 	for {
 		var left []string
-		for _, p := range stand.Processes() {
-			if doomed[p.PID] && p.PID != action.PID {
+		for _, p := range alive(doomed) {
+			if p.PID != action.PID {
 				left = append(left, p.Command)
 			}
 		}
@@ -83,6 +83,11 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// alive are those of the processes that are not gone.
+func alive(doomed map[int]bool) []stand.Process {
+	return slices.DeleteFunc(stand.Processes(), func(p stand.Process) bool { return !doomed[p.PID] })
 }
 
 // mine are the processes that have the current mark among their arguments.

@@ -18,7 +18,7 @@ func (s *Scene) flooded(ctx context.Context) (Outcome, error) {
 	if os.Geteuid() != 0 {
 		return Outcome{NotRun, "the memory of a closed process can be read by root only"}, nil
 	}
-	cmd := s.step(nil, s.sandboxed("issuesmith", []string{"--output-limit", "512MiB"}, "./attempt", "flood", "256", "400")...)
+	cmd := s.step(ctx, nil, s.sandboxed("issuesmith", []string{"--output-limit", "512MiB"}, "./attempt", "flood", "256", "400")...)
 	if err := cmd.Start(); err != nil {
 		return Outcome{}, err
 	}
@@ -29,10 +29,10 @@ func (s *Scene) flooded(ctx context.Context) (Outcome, error) {
 	var flooding time.Time
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		select {
-		case <-ended:
+		case err := <-ended:
 			switch {
 			case first == 0:
-				return Outcome{Failed, "it was over before it was measured"}, nil
+				return Outcome{Failed, fmt.Sprintf("it was over before it was measured: %v", err)}, nil
 			case most-first > floodBudget:
 				return Outcome{Escaped, fmt.Sprintf("action and executor grew from %d to %d KiB", first>>10, most>>10)}, nil
 			}

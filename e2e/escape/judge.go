@@ -164,7 +164,7 @@ func (s *Scene) gather(ctx context.Context, a *Attempt, t *trial, before string)
 			found("it left processes behind: %v", left)
 		}
 	}
-	if t.ran.output != "" {
+	if t.output != "" {
 		for _, secret := range regexp.MustCompile(`canary-([a-z]+)-`+s.secret).FindAllStringSubmatch(t.output, -1) {
 			found("the output holds the secret %q", secret[1])
 		}

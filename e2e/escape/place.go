@@ -68,7 +68,7 @@ func (p *Place) command(ctx context.Context, dir string, env []string, argv ...s
 	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if p.drop {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.gid)}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.gid)} // #nosec G115 -- small positive numbers
 	}
 	return cmd
 }

@@ -254,7 +254,7 @@ func (s *Scene) run(ctx context.Context, limit time.Duration, env []string, argv
 		return ran{}, err
 	}
 	defer func() { _ = errors.Join(output.Close(), os.Remove(output.Name())) }() // only read any more
-	cmd := s.step(env, argv...)
+	cmd := s.step(ctx, env, argv...)
 	// A file, which nobody waits for, as for a pipe that a daemon holds.
 	cmd.Stdout, cmd.Stderr = output, output
 	started := time.Now()
@@ -289,11 +289,11 @@ func (s *Scene) run(ctx context.Context, limit time.Duration, env []string, argv
 }
 
 // step is the command of run, not started.
-func (s *Scene) step(env []string, argv ...string) *exec.Cmd {
+func (s *Scene) step(ctx context.Context, env []string, argv ...string) *exec.Cmd {
 	script := `exec 7<"$SECRET_FILE"; unset SECRET_FILE; "$@"; exit $?`
 	line := s.Place.entered(s.path("bin/attempt"), append([]string{"bash", "-c", script, "step"}, argv...)...)
 	all := append(s.environment(), "SECRET_FILE="+s.path("secrets/descriptor"))
-	return s.Place.command(context.Background(), s.work(), append(all, env...), line...)
+	return s.Place.command(ctx, s.work(), append(all, env...), line...)
 }
 
 // sandboxed is the command line that runs argv as a command of the sandbox.

@@ -15,7 +15,7 @@ import (
 // there.
 func Keep(ctx context.Context, cache, key string, make func(ctx context.Context, into string) error) (dir string, took time.Duration, err error) {
 	start := time.Now()
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // programs in it are started by other users
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", 0, err
 	}
 	dir = filepath.Join(cache, key)
@@ -39,7 +39,7 @@ func Keep(ctx context.Context, cache, key string, make func(ctx context.Context,
 	if err := make(ctx, tmp); err != nil {
 		return "", 0, err
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		return "", 0, err
 	}
 	if err := os.Rename(tmp, dir); err != nil {

@@ -63,7 +63,7 @@ func OpenDocker(ctx context.Context, cache string) (*Docker, error) {
 
 func (d *Docker) start(ctx context.Context) error {
 	// Others may pass through, to the socket.
-	if err := os.Chmod(d.Dir, 0o711); err != nil { //nolint:gosec // holds no secret
+	if err := os.Chmod(d.Dir, 0o711); err != nil {
 		return err
 	}
 	// The machine's own daemon.json is not read.
@@ -135,7 +135,7 @@ func (d *Docker) wait(ctx context.Context) error {
 
 // Command makes a command of the docker client.
 func (d *Docker) Command(args ...string) *exec.Cmd {
-	cmd := exec.Command("docker", args...) //nolint:gosec // of the tests
+	cmd := exec.Command("docker", args...)
 	cmd.Dir = d.Dir
 	// The builder without BuildKit is in every client; nothing of the caller's own settings.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.Dir, "DOCKER_CONFIG=" + d.Dir, "DOCKER_HOST=unix://" + d.Socket, "DOCKER_BUILDKIT=0"}

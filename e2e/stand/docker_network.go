@@ -34,12 +34,12 @@ func (d *Docker) Inside(f func() error) error {
 	}
 	defer theirs.Close() //nolint:errcheck // only read
 	runtime.LockOSThread()
-	if err := unix.Setns(int(theirs.Fd()), unix.CLONE_NEWNET); err != nil { //nolint:gosec // a descriptor is small
+	if err := unix.Setns(int(theirs.Fd()), unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
 		return fmt.Errorf("entering the network of dockerd: %w", err)
 	}
 	err = f()
-	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil { //nolint:gosec // a descriptor is small
+	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
 		// Not unlocked: the thread, which is good for nothing else now, ends with its goroutine.
 		return errors.Join(err, fmt.Errorf("leaving the network of dockerd: %w", back))
 	}

@@ -127,7 +127,7 @@ func spin(args []string) verdict {
 	for range runtime.NumCPU() {
 		all.Go(func() {
 			for used() < time.Duration(number(args, 0))*time.Second {
-				for range 1 << 20 { //nolint:revive // that is what it is for
+				for range 1 << 20 {
 				}
 			}
 		})

@@ -200,7 +200,7 @@ func sendto(fd int, address []byte) error {
 
 type header struct {
 	message unix.Msghdr
-	length  uint32
+	_       uint32 // what the kernel sent, for sendmmsg
 }
 
 func messageTo(address []byte) *header {

@@ -1,4 +1,3 @@
-//nolint:gosec // bare system calls are what this program is for
 package main
 
 import (
