@@ -34,6 +34,9 @@ func writeGit(folder, real, history, top string) error {
 	if err != nil {
 		return err
 	}
+	if strings.ContainsRune(folder+history, filepath.ListSeparator) {
+		return fmt.Errorf("no PATH can hold the folder %s, since there is a colon in its name: choose another state folder", folder)
+	}
 	text := strings.NewReplacer("@GIT@", shellQuote(real), "@HISTORY@", shellQuote(history), "@TOP@", shellQuote(top)).Replace(gitScript)
 	if err := os.MkdirAll(folder, 0o755); err != nil { // #nosec G301 -- the commands' user runs what is in it
 		return err

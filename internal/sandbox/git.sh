@@ -108,14 +108,18 @@ moves() {
 	"$small_git" rev-parse --quiet --verify "$small_first^{commit}" >/dev/null 2>&1
 }
 
-# scratch runs a command that changes files and wants to write the index, on a copy that lasts as long as it does. The index
-# stays what the work began with, so that git status and git diff show all of the change.
+# scratch runs a command that wants to write the index, and objects for it, on copies that last as long as it does. The index
+# stays what the work began with, so that git status and git diff show all of the change. Some commands take a file for changed
+# whose times are not those in the index, so the copy gets them first.
 scratch() {
-	small_index=${TMPDIR:-/tmp}/.issuesmith-index.$$
-	cp "$small_history/index" "$small_index" || exit 128
-	GIT_INDEX_FILE=$small_index "$small_git" "$@"
+	small_scratch=${TMPDIR:-/tmp}/.issuesmith-git.$$
+	mkdir -p "$small_scratch/objects" && cp "$small_history/index" "$small_scratch/index" || exit 128
+	export GIT_INDEX_FILE="$small_scratch/index"
+	export GIT_OBJECT_DIRECTORY="$small_scratch/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$small_history/objects"
+	"$small_git" update-index -q --refresh >/dev/null
+	"$small_git" "$@"
 	small_code=$?
-	rm -f "$small_index" "$small_index.lock"
+	rm -rf "$small_scratch"
 	exit "$small_code"
 }
 
@@ -156,6 +160,8 @@ case $small_word in
 		[ -n "$small_refresh" ] && [ -z "$small_first$small_paths" ] || refuse
 		scratch "$@"
 		;;
+	# Scripts refresh the index, which is not kept, and then ask these, which do not look into files by themselves.
+	diff-index | diff-files) scratch "$@" ;;
 
 	# These would record something, or move files by what is recorded. A success would be a lie that the next command
 	# builds on, and some of them change files before they fail. What they only show is shown.

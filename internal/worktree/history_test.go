@@ -106,7 +106,8 @@ func twoCommits(t testing.TB, files map[string]string) string {
 	repo := repoWith(t, files)
 	write(t, repo, map[string]string{"a.txt": "one\n2\n"})
 	git(t, repo, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",module")
-	git(t, repo, "commit", "-q", "-a", "-m", "second")
+	git(t, repo, "add", "a.txt")
+	git(t, repo, "commit", "-q", "-m", "second")
 	git(t, repo, "tag", "v1")
 	git(t, repo, "branch", "other")
 	return repo
