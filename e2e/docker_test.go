@@ -47,6 +47,10 @@ func TestDocker(t *testing.T) {
 	for name, user := range map[string]string{"as its user": "", "as root": "0:0"} {
 		t.Run("demo "+name, func(t *testing.T) { c.with(t).demo(user) })
 	}
+	c.stand, c.owner = c.dockerStand()
+	for _, j := range c.jobs() {
+		t.Run(j.runner.Label, func(t *testing.T) { c.with(t).mode(j) })
+	}
 }
 
 // containers are a daemon with the images of these tests.
@@ -56,6 +60,11 @@ type containers struct {
 	docker *stand.Docker
 	base   string // Debian alone
 	image  string // what the Dockerfile makes
+	// database is the image of a MariaDB.
+	database string
+
+	stand *stand.Stand
+	owner *stand.Person // of the repositories there
 }
 
 func (c *containers) with(t testing.TB) *containers {
@@ -94,6 +103,10 @@ func (c *containers) buildImages() {
 		tools, err = c.docker.Image(c.ctx, stand.Recipe{Name: "tools", Dir: top, Target: "tools", Files: []string{}, Args: map[string]string{"BASE": c.base}})
 		return err
 	})
+	c.took("MariaDB", func() (err error) {
+		c.database, err = c.docker.Image(c.ctx, stand.Recipe{Name: "mariadb", Dir: filepath.Join(root, "testdata", "images", "mariadb"), Args: map[string]string{"BASE": c.base}})
+		return err
+	})
 	c.took("Go", func() (err error) {
 		if builder, err = c.docker.GoImage(c.ctx, c.base); err == nil {
 			proxy, err = c.docker.GoProxy(c.ctx, top)
@@ -107,6 +120,18 @@ func (c *containers) buildImages() {
 		})
 		return err
 	})
+	// Else the stage was made a second time: minutes.
+	if made, kept := c.layers(c.image), c.layers(tools); !strings.HasPrefix(made, strings.TrimSuffix(kept, "]")) {
+		c.Errorf("the image is not made of the kept stage:\n%s\n%s", made, kept)
+	}
+}
+
+// layers are the hashes of an image's layers, as a list in JSON.
+func (c *containers) layers(image string) string {
+	c.Helper()
+	out, err := c.docker.Run(c.ctx, "image", "inspect", "--format", "{{json .RootFS.Layers}}", image)
+	c.must(err)
+	return out
 }
 
 // run runs a shell script in a container of the image.
@@ -143,9 +168,14 @@ func (c *containers) tools() {
 	}
 }
 
-// demo runs the main job in a container.
+// demo runs the main job in a container, once with what isolation there is and again, from
+// its record, with no less than strict wants.
 func (c *containers) demo(user string) {
-	out, err := c.docker.Run(c.ctx, "run", "--rm", "--user", user, c.image, "demo")
-	c.must(err)
-	c.holds(out, "ai/issue-")
+	out := c.run(`issuesmith sandbox --sandbox strict --report
+		issuesmith sandbox --sandbox strict -- 'php -r "echo 6*7, PHP_EOL;"; node -p 6*8; id -u'
+		issuesmith demo >/dev/null 2>&1
+		cd ~/.local/state/issuesmith
+		issuesmith replay --sandbox strict --repo *-demo-*/project */transcript.jsonl 2>&1`, "--user", user)
+	c.holds(out, `"level": "`, "42\n48\n", "done: opened", "isolation: ")
+	c.Log(out[:strings.Index(out, "42\n")])
 }

@@ -23,6 +23,7 @@ cache: {enabled: false}
 container:
   force_pull: false
   docker_host: %q
+  options: %q
 host: {workdir_parent: %q}
 `
 
@@ -30,6 +31,8 @@ host: {workdir_parent: %q}
 type DockerRunner struct {
 	Label string // what a job's runs-on asks for
 	Image string // what its jobs run in
+	// Options are those of docker run for the job's container, such as --user root.
+	Options string
 	// Socket leaves the runner's docker_host at its default, which puts the daemon's socket
 	// into every job container: whoever reaches it there owns the host.
 	Socket bool
@@ -49,7 +52,7 @@ func (s *Stand) DockerRunner(ctx context.Context, r DockerRunner) error {
 		host = ""
 	}
 	config := filepath.Join(home, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, dockerRunnerConfig, host, work), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, dockerRunnerConfig, host, r.Options, work), 0o600); err != nil {
 		return err
 	}
 	if err := s.user.give(home); err != nil {
