@@ -43,25 +43,17 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 			_ = p.Kill() // gone already is fine
 		}
 	}()
-	var action stand.Process
-	var daemon bool
-	for end := time.Now().Add(20 * time.Second); action.PID == 0 || !daemon; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) || ctx.Err() != nil {
-			return false, "", fmt.Errorf("the command did not start: %v", s.mine())
-		}
-		all := s.mine()
-		daemon = slices.ContainsFunc(all, func(p stand.Process) bool { return strings.Contains(p.Command, "daemon-child second") })
-		if i := slices.IndexFunc(all, func(p stand.Process) bool { return strings.HasPrefix(p.Command, victim) }); i >= 0 {
-			action = all[i]
-		}
+	action, err := s.started(ctx, victim)
+	if err != nil {
+		return false, "", err
 	}
 	// The daemon has no parent any more but whoever adopted it: it is found by its mark, all others by their parents.
 	doomed := map[int]bool{}
 	for _, p := range append(stand.Below(action.PID), s.mine()...) {
-		if strings.HasPrefix(p.Command, "docker ") || strings.HasPrefix(p.Command, "bash -c") && p.PID != action.PID {
-			continue // the step around it ends by itself
+		around := strings.HasPrefix(p.Command, "docker ") || strings.HasPrefix(p.Command, "bash -c")
+		if p.PID != action.PID && !around { // the step around it ends by itself
+			doomed[p.PID] = true
 		}
-		doomed[p.PID] = true
 	}
 	if err := action.Kill(); err != nil {
 		return false, "", err
@@ -69,8 +61,8 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 	killed := time.Now()
 	for {
 		var left []string
-		for _, p := range alive(doomed) {
-			if p.PID != action.PID {
+		for _, p := range stand.Processes() {
+			if doomed[p.PID] {
 				left = append(left, p.Command)
 			}
 		}
@@ -85,9 +77,17 @@ func (s *Scene) afterKill(ctx context.Context, sandboxed bool) (lives bool, why 
 	}
 }
 
-// alive are those of the processes that are not gone.
-func alive(doomed map[int]bool) []stand.Process {
-	return slices.DeleteFunc(stand.Processes(), func(p stand.Process) bool { return !doomed[p.PID] })
+// started waits until the command's daemon lives and returns the process whose command line begins with victim.
+func (s *Scene) started(ctx context.Context, victim string) (stand.Process, error) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		all := s.mine()
+		daemon := slices.ContainsFunc(all, func(p stand.Process) bool { return strings.Contains(p.Command, "daemon-child second") })
+		i := slices.IndexFunc(all, func(p stand.Process) bool { return strings.HasPrefix(p.Command, victim) })
+		if daemon && i >= 0 {
+			return all[i], nil
+		}
+	}
+	return stand.Process{}, fmt.Errorf("the command did not start: %v", s.mine())
 }
 
 // mine are the processes that have the current mark among their arguments.

@@ -151,18 +151,8 @@ func (s *Scene) gather(ctx context.Context, a *Attempt, t *trial, before string)
 	if t.exit == -1 && !t.overtime {
 		found("the step around it was killed")
 	}
-	// 100 ms after the command nothing of it lives.
 	if a.Beat {
-		time.Sleep(100 * time.Millisecond)
-		if s.beats() {
-			found("what it left behind lives")
-		}
-		if life := s.afterlife(); life > 100*time.Millisecond {
-			found("what it left behind lived for %v after it", life)
-		}
-		if left := s.marked(s.mark()); len(left) > 0 {
-			found("it left processes behind: %v", left)
-		}
+		t.evidence = append(t.evidence, s.left()...)
 	}
 	if t.output != "" {
 		for _, secret := range regexp.MustCompile(`canary-([a-z]+)-`+s.secret).FindAllStringSubmatch(t.output, -1) {
@@ -219,6 +209,21 @@ func (s *Scene) restore(sibling, tree bool) error {
 		}
 	}
 	return nil
+}
+
+// left is what lives 100 ms after the command, or lived that long.
+func (s *Scene) left() (found []string) {
+	time.Sleep(100 * time.Millisecond)
+	if s.beats() {
+		found = append(found, "what it left behind lives")
+	}
+	if life := s.afterlife(); life > 100*time.Millisecond {
+		found = append(found, fmt.Sprintf("what it left behind lived for %v after it", life))
+	}
+	if left := s.marked(s.mark()); len(left) > 0 {
+		found = append(found, fmt.Sprintf("it left processes behind: %v", left))
+	}
+	return found
 }
 
 // beats reports whether the file "beat" of the worktree grows.

@@ -158,7 +158,7 @@ func processAttempts() []Attempt {
 		{Row: 15, Name: "kill executor and action", Args: []string{"kill-parents"}, Open: "Landlock version 6 is needed"},
 		{Row: 16, Name: "kill -9 -1", Args: []string{"kill-all"}, Own: true, ControlAt: PlaceUser, Open: "Landlock version 6 is needed"},
 		onOthers(17, "prlimit", "prlimit"),
-		onOthers(17, "setpriority", "priority"),
+		{Row: 17, Name: "setpriority", Args: []string{"priority", "all", "$sibling", "user"}, Control: []string{"priority", "$sibling"}},
 		onOthers(17, "sched_setaffinity", "affinity"),
 		onOthers(17, "sched_setscheduler", "scheduler"),
 		onOthers(17, "ioprio_set", "io-priority"),

@@ -375,6 +375,7 @@ func prlimit(args []string) verdict {
 	return t.verdict()
 }
 
+// priority changes, behind the word "user", also that of every process of the user.
 func priority(args []string) verdict {
 	var t tries
 	for _, pid := range others(args) {
@@ -384,7 +385,7 @@ func priority(args []string) verdict {
 			t.note(fmt.Sprintf("set the priority of group %d", group), unix.Setpriority(unix.PRIO_PGRP, group, 7))
 		}
 	}
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && slices.Contains(args, "user") {
 		t.note("set the priority of the user", unix.Setpriority(unix.PRIO_USER, os.Getuid(), 7))
 	}
 	return t.verdict()
