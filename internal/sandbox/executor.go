@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -307,7 +308,11 @@ func (s *service) enter() (listener int, err error) {
 	if s.program == nil {
 		return -1, nil
 	}
-	listener, err = install(s.program, s.brokered())
+	before, err := guard(os.Getpid(), unix.Gettid())
+	if err != nil {
+		return -1, err
+	}
+	listener, err = install(slices.Concat(before, s.program), s.brokered())
 	if err != nil {
 		return -1, fmt.Errorf("installing the system call filter: %w", err)
 	}

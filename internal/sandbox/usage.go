@@ -87,6 +87,9 @@ func eachDescriptor(pid int, f func(path, to string)) {
 	}
 }
 
+// walkEvery is how often folders are walked at the least.
+const walkEvery = 3 * time.Second
+
 // diskSlack is how much may go from a file system before folders are walked again, in bytes; an exact walk costs.
 const diskSlack = 64 << 20
 
@@ -96,10 +99,11 @@ type diskMeter struct {
 	folders []string
 	free    map[int64]int64 // file system → free bytes at the last walk
 	walked  time.Time
+	cost    time.Duration // of the last walk
 }
 
 func (m *diskMeter) begin(folders []string) {
-	m.folders = folders
+	m.folders, m.walked = folders, time.Now().Add(-time.Second/2)
 	m.free = freeSpace(folders)
 }
 
@@ -124,12 +128,15 @@ func (m *diskMeter) exceeds(limit int64) bool {
 	for id, before := range m.free {
 		gone = gone || before-free[id] > min(diskSlack, limit/4)
 	}
-	// What has gone may be another's doing: not walked more than once a second then.
-	if !gone || time.Since(m.walked) < time.Second/2 {
+	// What has gone may be another's doing, and another may have given back what has gone: walked neither all the time nor never.
+	since := time.Since(m.walked)
+	if since < time.Second/2 || !gone && since < max(walkEvery, costShare*m.cost) {
 		return false
 	}
-	m.free, m.walked = free, time.Now()
-	return held(m.folders, limit) > limit
+	began := time.Now()
+	full := held(m.folders, limit) > limit
+	m.free, m.walked, m.cost = free, time.Now(), time.Since(began)
+	return full
 }
 
 // held is what the files below folders take on disk, each inode once. It stops above limit. Links are not followed, and nothing in the
