@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +21,13 @@ import (
 	"issuesmith/internal/sandbox"
 )
 
-// exitTimedOut is what timeout(1) ends with.
-const exitTimedOut = 124
+// Exit codes when the command did not end by itself: those of timeout(1), and of a shell whose command was interrupted or
+// wrote to a pipe that nobody reads.
+const (
+	exitTimedOut    = 124
+	exitInterrupted = 130
+	exitUnread      = 141
+)
 
 type sandboxOptions struct {
 	dir    string
@@ -33,18 +40,26 @@ func (p *program) newSandbox() *cobra.Command {
 	o := sandboxOptions{}
 	cmd := &cobra.Command{
 		Use: "sandbox [flags] -- COMMAND [ARGUMENT ...]", Short: "Run one command as the agent would",
-		Long: "Run one command as the agent would, in the folder itself, with the command's exit code. One word is\n" +
-			"a line for the shell; several are a program and its arguments. The command can change the folder,\n" +
-			"read toolchains, and reach what --network lists; HOME and TMPDIR are its own and end with it.\n" +
+		Long: "Run one command as the agent would, with the folder itself as the worktree: nothing is copied, and\n" +
+			"the command can change everything in it, .git too. One word is a line for the shell; several are\n" +
+			"a program and its arguments. Its output goes to stdout as it comes, both streams as one; what the\n" +
+			"sandbox has to say goes to stderr. It reads nothing from stdin. It can reach what --network lists;\n" +
+			"HOME and TMPDIR are its own and end with it. The settings that concern isolation are read as for\n" +
+			"run, from the folder's .gitea/issuesmith.yml too; no other setting is asked for.\n\n" +
+			"The exit code is the command's, 128 and the signal's number when it was killed (137: also by a\n" +
+			"limit, which stderr names), 124 when --command-timeout was given and has passed, 130 when you\n" +
+			"stopped it, 2 for mistakes in what was given, 3 when there is no sandbox to be had.\n\n" +
 			"Root gives commands a user of their own, to whom the folder is lent where the kernel can do that\n" +
-			"(nothing changes hands on disk); elsewhere that user can change what its permissions open to\n" +
-			"everybody. --report says instead what isolation this place gives,\n" +
-			"as JSON, with exit code 3 where --sandbox strict would refuse to run.",
+			"(nothing changes hands on disk); elsewhere that user can change what the folder's permissions\n" +
+			"open to everybody, and stderr says so.\n\n" +
+			"--report says instead what isolation this place gives, as JSON: level, layers with their state,\n" +
+			"limits, what stays open. Its exit code is 3 where --sandbox strict would refuse to run.",
 		Args: func(_ *cobra.Command, args []string) error {
+			empty := strings.TrimSpace(strings.Join(args, "")) == ""
 			switch {
 			case o.report && len(args) > 0:
 				return errors.New("give either --report or a command")
-			case !o.report && len(args) == 0:
+			case !o.report && empty:
 				return errors.New("give a command after --, or --report")
 			}
 			return nil
@@ -67,7 +82,7 @@ func (p *program) runSandbox(ctx context.Context, o sandboxOptions) error {
 	if err != nil {
 		return err
 	}
-	f, err := newFolder(p.stateFolder(), 0, true)
+	f, err := newFolder((&bench{program: p, step: p.step()}).runsFolder(), 0, true)
 	if err != nil {
 		return &infraError{err}
 	}
@@ -90,7 +105,7 @@ func (p *program) sandboxConfig(o sandboxOptions) (*config.Config, string, error
 	if info, statErr := os.Stat(dir); err == nil && (statErr != nil || !info.IsDir()) {
 		err = errors.New("is no folder")
 	}
-	if err == nil && dir == "/" {
+	if err == nil && dir == "/" && (o.dir != "" || !o.report) {
 		err = errors.New("is the whole machine: give the folder of a project")
 	}
 	var problems config.Problems
@@ -105,7 +120,7 @@ func (p *program) sandboxConfig(o sandboxOptions) (*config.Config, string, error
 		Flags: o.flags, Lookup: p.lookup, Environ: p.environ, File: file, FileName: repositoryFile, Local: true, NoModel: true,
 	})
 	for _, problem := range asProblems(err) {
-		if config.IsIsolation(problem.Key) {
+		if concernsIsolation(problem) {
 			problems = append(problems, problem)
 		}
 	}
@@ -115,58 +130,106 @@ func (p *program) sandboxConfig(o sandboxOptions) (*config.Config, string, error
 	return cfg, dir, nil
 }
 
+// concernsIsolation: other settings may be wrong or missing, but a file that cannot be read as a whole may hold the
+// very setting that is missed.
+func concernsIsolation(problem config.Problem) bool {
+	known := slices.ContainsFunc(config.Settings(), func(s config.Setting) bool { return s.Name == problem.Key })
+	return config.IsIsolation(problem.Key) || !known && strings.HasPrefix(problem.Where, repositoryFile)
+}
+
 func (p *program) inSandbox(ctx context.Context, o sandboxOptions, cfg *config.Config, dir string, f *folder) (int, error) {
 	if err := os.MkdirAll(f.work, 0o711); err != nil { // #nosec G301 -- the commands' user must pass through
 		return 0, &infraError{err}
 	}
+	if o.report && o.dir == "" {
+		// The report is about the machine: it must not depend on whether commands could enter the current folder.
+		dir = filepath.Join(f.work, "tree")
+		if err := os.Mkdir(dir, 0o711); err != nil { // #nosec G301 -- as above
+			return 0, &infraError{err}
+		}
+	}
 	options := pipeline.SandboxOptions(cfg, dir, f.work, p.getenv("PATH"))
 	options.Live = func() io.WriteCloser { return openWriter{p.stdout} }
 	box, err := sandbox.New(options) //nolint:contextcheck // names are looked up within a limit of its own
-	var weak *sandbox.WeakError
-	if o.report && (err == nil || errors.As(err, &weak)) {
-		var report sandbox.Report
-		code := pipeline.ExitDone
-		if weak != nil {
-			report, code, err = weak.Report, pipeline.ExitInfrastructure, nil // the report says why
-		} else {
-			report = box.Report()
-			err = box.Close()
-		}
-		encoder := json.NewEncoder(p.stdout)
-		encoder.SetIndent("", "  ")
-		return code, errors.Join(encoder.Encode(report), err)
+	if o.report {
+		return p.printReport(box, err)
 	}
 	if err != nil {
 		return 0, &infraError{err}
 	}
 	defer func() { _ = box.Close() }()
+	return p.runCommand(ctx, box, o, cfg, dir)
+}
+
+// printReport prints what New reached, or what it refused.
+func (p *program) printReport(box *sandbox.Sandbox, err error) (int, error) {
+	var report sandbox.Report
+	code := pipeline.ExitDone
+	var weak *sandbox.WeakError
+	switch {
+	case errors.As(err, &weak):
+		report, code, err = weak.Report, pipeline.ExitInfrastructure, nil // the report says why
+	case err != nil:
+		return 0, &infraError{err}
+	default:
+		report = box.Report()
+		err = box.Close()
+	}
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err = errors.Join(encoder.Encode(report), err); err != nil {
+		return 0, &infraError{fmt.Errorf("printing the report: %w", err)}
+	}
+	return code, nil
+}
+
+func (p *program) runCommand(ctx context.Context, box *sandbox.Sandbox, o sandboxOptions, cfg *config.Config, dir string) (int, error) {
+	report := box.Report()
+	if cfg.Sandbox != string(sandbox.Strict) {
+		for _, open := range report.Open {
+			p.say("not closed: %s", open)
+		}
+	}
+	for _, name := range report.Names {
+		p.say("network: %s", name)
+	}
+	if home, err := filepath.EvalSymlinks(p.getenv("HOME")); err == nil && home == dir {
+		p.say("%s is your home folder: the command can read and change everything in it", dir)
+	}
+	if box.Owner().Drop {
+		// Whether the folder could be lent shows only inside.
+		if r, err := box.Run(ctx, sandbox.Command{Script: "[ -w . ]"}); err == nil && r.Exit == 1 {
+			p.say("commands run as user %d, who cannot write to %s: give it to that user, or run this as its owner", box.Owner().UID, dir)
+		}
+	}
 	timeout := time.Duration(0)
 	if o.flags["command-timeout"] != "" {
 		timeout = cfg.CommandTimeout
 	}
-	result, err := box.Run(ctx, sandbox.Command{Script: script(o.words), Timeout: timeout})
-	if err != nil {
+	r, err := box.Run(ctx, sandbox.Command{Script: script(o.words), Timeout: timeout})
+	switch {
+	case errors.Is(err, syscall.EPIPE) || errors.Is(context.Cause(ctx), actions.ErrUnread):
+		return exitUnread, nil
+	case ctx.Err() != nil:
+		p.say("%v", context.Cause(ctx))
+		return exitInterrupted, nil
+	case err != nil:
 		return 0, &infraError{err}
 	}
-	p.tellResult(box.Report(), result, timeout)
-	if result.TimedOut {
-		return exitTimedOut, nil
-	}
-	return result.Exit, nil
-}
-
-// tellResult says on stderr what the command's own output does not.
-func (p *program) tellResult(report sandbox.Report, r *sandbox.Result, timeout time.Duration) {
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(p.stderr, "issuesmith: "+format+"\n", args...) }
-	if len(report.Weak) > 0 {
-		say("this place is weak: %s", strings.Join(report.Weak, "; "))
+	for _, note := range r.Notes {
+		p.say("%s", note)
 	}
 	if r.TimedOut {
-		say("stopped after %s, command-timeout", timeout)
+		p.say("stopped after %s, command-timeout", timeout)
+		return exitTimedOut, nil
 	}
-	for _, note := range r.Notes {
-		say("%s", note)
-	}
+	return r.Exit, nil
+}
+
+// say tells on stderr what the command's own output does not.
+func (p *program) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.stderr, "issuesmith: "+format+"\n", args...)
 }
 
 // script is the shell's line for the words of a command.
