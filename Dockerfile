@@ -1,8 +1,12 @@
-# issuesmith with what the commands of a PHP or JavaScript project need: an image for the
-# jobs of a runner in Docker mode, and to try it:
+# issuesmith with what the commands of a PHP or JavaScript project need. To try it:
 #
 #   docker build -t issuesmith .
 #   docker run --rm issuesmith demo
+#
+# It is also an image for a runner's jobs (label NAME:docker://issuesmith). There give the
+# runner's configuration `options: --user root` and `docker_host: "-"` below `container:`.
+# As root issuesmith runs commands as a user of their own, who find service containers by
+# name; as the image's user it runs them as itself, and they need addresses.
 #
 # BASE is a Debian or something made of one, BUILDER anything with Go 1.26.
 ARG BASE=debian:bookworm-slim

@@ -30,6 +30,7 @@ type Docker struct {
 	cache  string
 	daemon *process
 	closes []func()
+	unlock func() // lets go of the folder
 }
 
 // ErrNeedsRoot is returned by OpenDocker to everybody but root.
@@ -43,14 +44,17 @@ const dockerAddress = "172.17.0.1"
 // keeps images between runs (parts.CacheDir). The caller calls Close whatever happens.
 func OpenDocker(ctx context.Context, cache string) (*Docker, error) {
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("Docker's daemon %w", ErrNeedsRoot) //nolint:staticcheck // a name
+		return nil, fmt.Errorf("the Docker daemon %w", ErrNeedsRoot)
 	}
 	for _, program := range []string{"dockerd", "docker"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("install Debian's package docker.io: %w", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "issuesmith-docker-")
+	if err := removeAbandoned(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", dockerFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,11 @@ func OpenDocker(ctx context.Context, cache string) (*Docker, error) {
 }
 
 func (d *Docker) start(ctx context.Context) error {
+	unlock, err := lockFolder(d.Dir)
+	if err != nil {
+		return err
+	}
+	d.unlock = unlock
 	// Others may pass through, to the socket.
 	if err := os.Chmod(d.Dir, 0o711); err != nil {
 		return err
@@ -75,7 +84,8 @@ func (d *Docker) start(ctx context.Context) error {
 		"bip":       dockerAddress + "/16",
 		// There is no way out: see noNames.
 		"dns":           []string{dockerAddress},
-		"cgroup-parent": "/" + d.cgroup(),
+		"cgroup-parent": "/" + filepath.Base(d.Dir),
+		"exec-opts":     []string{"native.cgroupdriver=cgroupfs"}, // the other one wants systemd
 		"log-level":     "warn",
 	})
 	if err != nil {
@@ -173,51 +183,10 @@ func (d *Docker) Close() error {
 		_ = d.daemon.cmd.Process.Kill() // gone already is fine
 		<-d.daemon.done
 	}
-	return errors.Join(d.removeCgroups(), os.RemoveAll(d.Dir))
-}
-
-// cgroup is the name of the group all containers are below.
-func (d *Docker) cgroup() string { return filepath.Base(d.Dir) }
-
-// removeCgroups removes the groups of the containers, which are empty now, in every
-// hierarchy. They are all that outlives the daemon's namespaces.
-func (d *Docker) removeCgroups() error {
-	var problems []error
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
-		found, err := filepath.Glob(pattern + d.cgroup())
-		if err != nil {
-			return err
-		}
-		for _, top := range found {
-			problems = append(problems, removeCgroup(top))
-		}
+	if d.unlock != nil {
+		defer d.unlock()
 	}
-	return errors.Join(problems...)
-}
-
-func removeCgroup(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			if err := removeCgroup(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	// The processes are gone, but the kernel may take a moment to let go of their group.
-	for range 50 {
-		if err = syscall.Rmdir(dir); !errors.Is(err, syscall.EBUSY) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err != nil {
-		return &os.PathError{Op: "rmdir", Path: dir, Err: err}
-	}
-	return nil
+	return removeDocker(d.Dir)
 }
 
 // namespace is the path of the daemon's network namespace.

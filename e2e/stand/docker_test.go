@@ -2,6 +2,7 @@ package stand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,12 +18,15 @@ import (
 // openDocker starts a daemon for one test, and holds that nothing is left of it.
 func openDocker(ctx context.Context, t *testing.T) *Docker {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("not run: needs root")
-	}
 	cache, err := parts.CacheDir()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if os.Geteuid() != 0 {
+		if _, err := OpenDocker(ctx, cache); !errors.Is(err, ErrNeedsRoot) {
+			t.Fatalf("opened by an ordinary user: %v", err)
+		}
+		t.Skip("not run: needs root")
 	}
 	d, err := OpenDocker(ctx, cache)
 	if err != nil {
@@ -51,7 +55,7 @@ func nothingLeft(t *testing.T, d *Docker) {
 	if err != nil || strings.Contains(string(mounts), d.Dir) {
 		t.Errorf("left mounted, %v:\n%s", err, mounts)
 	}
-	for _, pattern := range []string{d.Dir, "/sys/fs/cgroup/" + d.cgroup(), "/sys/fs/cgroup/*/" + d.cgroup()} {
+	for _, pattern := range []string{d.Dir, "/sys/fs/cgroup/" + filepath.Base(d.Dir), "/sys/fs/cgroup/*/" + filepath.Base(d.Dir)} {
 		if left, _ := filepath.Glob(pattern); left != nil { // a good pattern
 			t.Errorf("left: %q", left)
 		}
@@ -121,6 +125,36 @@ func TestDocker(t *testing.T) {
 			t.Errorf("%v:\n%s", err, out)
 		}
 	})
+}
+
+// TestDockerAbandoned: what killed tests have left is removed, what others use is not.
+func TestDockerAbandoned(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	old := time.Now().Add(-time.Hour)
+	folder := func(name string, changed time.Time) string {
+		dir := filepath.Join(os.TempDir(), dockerFolder+name)
+		if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	abandoned, used, young := folder("abandoned", old), folder("used", old), folder("young", time.Now())
+	unlock, err := lockFolder(used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := removeAbandoned(); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{abandoned: false, used: true, young: true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", filepath.Base(dir), err == nil, want)
+		}
+	}
 }
 
 // TestDockerKilled: nothing of a daemon that dies in the middle is left but its folder and
