@@ -46,6 +46,7 @@ type Attempt struct {
 	Gone    []string // what must not exist in the place afterwards
 	Beat    bool     // the file "beat" must not grow afterwards
 	Limit   string   // it may be killed, if the output then names this limit
+	Killed  bool     // it may be killed before it says how it went
 	Root    bool     // only root can prepare it
 	Own     bool     // needs a user of its own: it harms all processes of the user
 	Prepare func(*Scene) error

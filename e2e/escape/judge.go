@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -303,6 +304,8 @@ func (s *Scene) verdict(a *Attempt, inside *trial, open []string) Outcome {
 		return Outcome{Escaped, why + "\n" + tail(inside.output)}
 	case a.Limit != "" && !strings.Contains(inside.output, a.Limit) && inside.word != "untested":
 		return Outcome{Failed, "the message does not name " + a.Limit + ":\n" + tail(inside.output)}
+	case inside.word == "" && a.Killed && inside.exit == 128+int(syscall.SIGKILL):
+		return Outcome{Refused, "killed with its executor"}
 	case inside.word == "" && a.Limit == "":
 		return Outcome{Failed, fmt.Sprintf("it said nothing, exit %d:\n%s", inside.exit, tail(inside.output))}
 	case inside.word == "untested":

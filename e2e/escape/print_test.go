@@ -56,6 +56,7 @@ func TestVerdict(t *testing.T) {
 		"got out, reported":          {Attempt{Open: "chmod"}, trial{word: "escaped"}, Reported},
 		"got out, something else is": {Attempt{Open: "utime"}, trial{word: "escaped"}, Escaped},
 		"did not run":                {Attempt{}, trial{}, Failed},
+		"killed with its executor":   {Attempt{Killed: true}, trial{ran: ran{exit: 137}}, Refused},
 		"killed by its limit":        {Attempt{Limit: "cpu-limit"}, trial{ran: ran{output: "stopped by cpu-limit"}}, Refused},
 		"killed, limit not named":    {Attempt{Limit: "cpu-limit"}, trial{}, Failed},
 		"nothing to try":             {Attempt{}, trial{word: "untested"}, Untested},

@@ -204,7 +204,7 @@ func lifetimeAttempts() []Attempt {
 	}
 	return []Attempt{
 		{Row: 24, Name: "daemon: setsid, double fork, holds stdout", Args: []string{"daemon", "$mark", "./beat", "30"}, Control: []string{"daemon", "$mark", "./beat", "6"}, Beat: true, Seconds: 5},
-		{Row: 24, Name: "daemon that kills its executor", Args: []string{"outlive", "$mark", "./beat", "30"}, Control: []string{"daemon", "$mark", "./beat", "6"}, Beat: true, Seconds: 5},
+		{Row: 24, Name: "daemon that kills its executor", Args: []string{"outlive", "$mark", "./beat", "30"}, Killed: true, Control: []string{"daemon", "$mark", "./beat", "6"}, Beat: true, Seconds: 5},
 		{Row: 24, Name: "endless fork chain", Args: []string{"chain", "./beat", "20"}, Control: []string{"chain", "./beat", "7"}, Beat: true, Seconds: 5},
 		limit("fork bomb", "--process-limit", "64", "process-limit", "fork-bomb", "300"),
 		limit("2 GiB of memory", "--memory-limit", "512MiB", "memory-limit", "allocate", "2048"),

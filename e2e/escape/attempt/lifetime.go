@@ -53,8 +53,9 @@ func outlive(args []string) verdict {
 	if err := startDaemon(args[0], args[1], args[2]); err != nil {
 		return refused("%v", err)
 	}
+	v := left("a daemon")
 	_ = killParents(nil) // whether it can is another attempt
-	return left("a daemon")
+	return v
 }
 
 // left marks the command's end, after which nothing of it may live, by the time of a file.
