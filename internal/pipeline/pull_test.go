@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,37 @@ func TestPullPageIsBounded(t *testing.T) {
 	body := p.body()
 	if len(body) > pullLimit || !strings.HasSuffix(body, pullMark) {
 		t.Errorf("the body has %d bytes and ends with %q", len(body), body[len(body)-50:])
+	}
+}
+
+func TestPullPageIsolation(t *testing.T) {
+	t.Parallel()
+	off := sandbox.Layer{Name: "landlock files", State: "off"}
+	on := sandbox.Layer{Name: "system call filter", State: "on"}
+	for _, c := range []struct {
+		name   string
+		report sandbox.Report
+		want   string
+	}{
+		{"no sandbox", sandbox.Report{}, ""},
+		{"all of it", sandbox.Report{Level: sandbox.LevelFull, Layers: []sandbox.Layer{on}}, "- isolation: dedicated user and namespaces\n"},
+		{
+			"weak", sandbox.Report{Level: sandbox.LevelWeak, Layers: []sandbox.Layer{off, on}, Open: []string{"files can be read", "signals"}, Weak: []string{"files can be read"}},
+			"- isolation: weak\n  - not in force: landlock files\n  - not closed: files can be read; signals\n",
+		},
+	} {
+		var b strings.Builder
+		pullPage{Isolation: c.report}.isolation(&b)
+		if b.String() != c.want {
+			t.Errorf("%s: %q, want %q", c.name, b.String(), c.want)
+		}
+	}
+	// However much is open, a line stays a line that can be read.
+	var b strings.Builder
+	pullPage{Isolation: sandbox.Report{Level: sandbox.LevelWeak, Open: slices.Repeat([]string{"this and\nthat"}, 1000)}}.isolation(&b)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if last := lines[len(lines)-1]; len(lines) != 2 || len([]rune(last)) > isolationLimit+len("  - not closed: ") {
+		t.Errorf("%d lines, the last of %d characters", len(lines), len([]rune(last)))
 	}
 }
 

@@ -148,6 +148,43 @@ func TestShowSurvives(t *testing.T) {
 	}
 }
 
+func TestShowIsolation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, isolation string
+		want            []string // the lines between model and configuration
+	}{
+		{"none recorded", "", nil},
+		{"nothing open", `,"isolation":{"level":"namespaces","layers":[{"name":"landlock files","state":"on"}],"open":[]}`, []string{"isolation: namespaces"}},
+		{
+			"refused", `,"isolation":{"level":"weak","open":["files can be read","the network is open"],"weak":["files can be read"]}`,
+			[]string{"isolation: weak", "  not closed: files can be read", "  not closed: the network is open"},
+		},
+		{
+			"hostile", `,"isolation":{"level":"\u001b[31mfull\nevil","open":["a\r\nb"]}`,
+			[]string{"isolation: full evil", "  not closed: a b"},
+		},
+		{"text of an older version", `,"isolation":"processes only"`, nil},
+		{"of another form", `,"isolation":{"level":7}`, nil},
+		{"null", `,"isolation":null`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			in := `{"time":"2026-01-02T03:04:05Z","event":"run","data":{"model":"m","sandbox":"strict","config":{"key":"value"}` + c.isolation + "}}\n"
+			var out bytes.Buffer
+			if err := Show(&out, strings.NewReader(in)); err != nil {
+				t.Fatal(err)
+			}
+			_, after, _ := strings.Cut(out.String(), "sandbox strict\n")
+			got, _, found := strings.Cut(after, "  key: value\n")
+			want := strings.Join(c.want, "\n")
+			if !found || strings.TrimSuffix(got, "\n") != want {
+				t.Errorf("shown:\n%s\nwant:\n%s", out.String(), want)
+			}
+		})
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	in, err := os.ReadFile(filepath.Join("testdata", "run.jsonl"))
 	if err != nil {
