@@ -32,19 +32,19 @@ func run(ctx context.Context, s *sandbox.Sandbox, what, script string, timeout t
 		Exit:     result.Exit,
 		TimedOut: result.TimedOut,
 		Duration: result.Duration,
-		Output:   noted(output(result, r), result.Notes),
+		Output:   noted(output(result, r), result.Notes, r),
 	}, nil
 }
 
-// noted is a command's output with what the sandbox says about it.
-func noted(output string, notes []string) string {
+// noted is a command's output with what the sandbox says about it, in which a path that the command made up may stand.
+func noted(output string, notes []string, r *redact.Redactor) string {
 	if len(notes) == 0 {
 		return output
 	}
 	if output != "" && !strings.HasSuffix(output, "\n") {
 		output += "\n"
 	}
-	return output + strings.Join(notes, "\n") + "\n"
+	return output + clean(strings.Join(notes, "\n"), r) + "\n"
 }
 
 // stopped is why a context ended: callers may ask for context.Canceled or for its cause.

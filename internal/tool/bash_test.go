@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"issuesmith/internal/sandbox"
 )
 
 func TestBashTellsTheEnd(t *testing.T) {
@@ -55,6 +58,22 @@ func TestBashTimeout(t *testing.T) {
 	if _, _, err := s.Call(ctx, "bash", args("command", "sleep 60")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a deadline of the run: %v", err)
 	}
+}
+
+// Which limit ended a command and what it may not reach stands before its output: the model cannot know otherwise.
+func TestBashNamesLimitsAndRefusals(t *testing.T) {
+	t.Parallel()
+	s := newLimitedSet(t, nil, sandbox.Limits{Output: 1 << 20}, "127.0.0.1:9")
+	want(t, call(t, s, "bash", args("command", "yes")), true, "exit 137 (killed by signal SIGKILL)\nstopped by output-limit: the command printed more than 1 MiB\ny\n")
+	want(t, call(t, s, "bash", args("command", "exec 3<>/dev/tcp/192.0.2.1/443")), true,
+		"exit 1\nnetwork: may not connect to 192.0.2.1:443; the setting network lists 127.0.0.1:9\n")
+	// What was allowed and did not work has no note.
+	want(t, call(t, s, "bash", args("command", "exec 3<>/dev/tcp/127.0.0.1/9")), true, "!may not connect")
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed: bash cannot connect to a unix socket")
+	}
+	r := call(t, s, "bash", args("command", `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\0'`+canary[:6]+`''`+canary[6:]+`'")'`))
+	want(t, r, true, "network: may not connect to @", "!"+canary)
 }
 
 func TestLongOutputIsCutAndKept(t *testing.T) {

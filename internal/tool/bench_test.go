@@ -22,6 +22,12 @@ const canary = "canary-4f7c19d2e8"
 // newSet makes a repository of the given files, checks it out and lays the tools over it.
 func newSet(t testing.TB, files map[string]string) *Set {
 	t.Helper()
+	return newLimitedSet(t, files, sandbox.Limits{})
+}
+
+// newLimitedSet is newSet with limits and addresses that commands may reach.
+func newLimitedSet(t testing.TB, files map[string]string, limits sandbox.Limits, network ...string) *Set {
+	t.Helper()
 	base, err := os.MkdirTemp("", "tool-test-")
 	must(t, err)
 	must(t, os.Chmod(base, 0o755)) // #nosec G302 -- the commands' user has to get in
@@ -36,7 +42,10 @@ func newSet(t testing.TB, files map[string]string) *Set {
 	must(t, err)
 	history := filepath.Join(base, "history")
 	must(t, tree.WriteHistory(t.Context(), history, "main", sandbox.Reachable))
-	box, err := sandbox.New(sandbox.Options{Dir: tree.Dir(), Home: filepath.Join(base, "home"), Tmp: filepath.Join(base, "tmp"), Path: os.Getenv("PATH"), History: history})
+	box, err := sandbox.New(sandbox.Options{
+		Dir: tree.Dir(), Home: filepath.Join(base, "home"), Tmp: filepath.Join(base, "tmp"), Path: os.Getenv("PATH"), History: history,
+		Limits: limits, Network: sandbox.Network{Allow: network},
+	})
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, box.Close())
