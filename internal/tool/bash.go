@@ -89,8 +89,8 @@ func (s *Set) outcome(r *sandbox.Result, name string, timeout time.Duration) (te
 	default:
 		fmt.Fprintf(&b, "exit %d\n", r.Exit)
 	}
-	for _, note := range r.Notes { // they may hold a path that the command has made up
-		b.WriteString(s.Clean(note) + "\n")
+	for _, note := range r.Notes {
+		b.WriteString(note + "\n")
 	}
 	head, tail := r.Head, r.Tail
 	if int64(len(head)+len(tail)) == r.Size { // nothing is missing between them: one text, so that no value hides at the seam
