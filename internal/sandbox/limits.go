@@ -49,7 +49,7 @@ const threadsEach = 8
 // AddressSanitizer, which map terabytes, from starting; the watch measures what is really used.
 func limitProcess(l Limits, counted bool) error {
 	l = l.withDefaults()
-	seconds := uint64(l.CPU / time.Second) // #nosec G115 -- positive
+	seconds := uint64((l.CPU + time.Second - 1) / time.Second) // #nosec G115 -- positive; the watch comes first
 	limits := []struct {
 		name       string
 		resource   int
@@ -58,7 +58,7 @@ func limitProcess(l Limits, counted bool) error {
 		{"core", unix.RLIMIT_CORE, 0, 0},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)}, // #nosec G115 -- positive
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)},     // #nosec G115 -- positive
-		{"processor time", unix.RLIMIT_CPU, max(seconds, 1), max(seconds, 1) + 5},
+		{"processor time", unix.RLIMIT_CPU, seconds, seconds + 5},
 	}
 	if counted {
 		n := uint64(l.Processes) * threadsEach // #nosec G115 -- positive

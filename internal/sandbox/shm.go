@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,7 +57,7 @@ func (s *sharedFiles) remove() {
 	}
 	for _, path := range candidates {
 		if !inUse[path] {
-			_ = os.RemoveAll(path)
+			_ = removeEntry(path)
 		}
 	}
 }
@@ -70,11 +71,13 @@ func usedBelow(folder string) map[string]bool {
 	}
 	prefix := []byte(folder + "/")
 	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
 			continue
 		}
-		eachDescriptor(pid, func(_, to string) { used[to] = true })
+		_ = eachDescriptor("/proc/"+entry.Name(), func(_, to string) bool { // what cannot be looked at is not known to use it
+			used[to] = true
+			return true
+		})
 		maps, _ := os.ReadFile("/proc/" + entry.Name() + "/maps")
 		for line := range bytes.Lines(maps) {
 			if at := bytes.Index(line, prefix); at >= 0 {
@@ -83,4 +86,15 @@ func usedBelow(folder string) map[string]bool {
 		}
 	}
 	return used
+}
+
+// removeEntry removes a file, or a folder however deep it is.
+func removeEntry(path string) error {
+	err := unix.Unlink(path)
+	if errors.Is(err, unix.EISDIR) {
+		if err = emptyFolder(path); err == nil {
+			err = unix.Rmdir(path)
+		}
+	}
+	return err
 }

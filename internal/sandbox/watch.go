@@ -4,36 +4,49 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // How often a running command is measured: never in its first moments, so that short commands pay nothing, and
-// so seldom that measuring costs no more than a fiftieth.
+// so seldom that measuring costs no more than a hundredth, but for commands of a hundred processes.
 const (
 	firstSample  = 50 * time.Millisecond
 	betweenLeast = 25 * time.Millisecond
 	betweenMost  = 250 * time.Millisecond
-	costShare    = 50
+	costShare    = 100
 	sharedEvery  = 8 // samples between two looks for shared memory that nobody maps
+	exactShare   = 20
+	exactMost    = time.Second
+	lookAgain    = 5 * time.Millisecond
+	linksMax     = 20_000 // descriptors looked at for memory files, in one sample
 )
 
 // A watch measures a running command and ends it when it uses more than its limits.
+//
+// It does not see what happens between two samples, nor memory that the kernel keeps for sockets and pipes, nor memory files and shared
+// pages that no process maps or has a readable descriptor of. Commands have the highest oom_score_adj, so that the kernel takes them first
+// when memory runs out. Processor time is missed of children whose parent ignores their end. Memory that is shared and also in a file may
+// count once where it is twice.
 type watch struct {
 	limits  Limits
 	members func() []int // processes of the running command
 	folders []string     // worktree and private folders
-	kill    func()       // ends the command; may be called once
+	disk    *diskMeter   // of the sandbox, for all of its commands; nil for one of this command alone
+	kill    func()       // ends the command; called once
 	// sharedMemory is /dev/shm, whose files are memory; "" for none. Where it is not private, what it held before the command
 	// does not count. What other programs put there meanwhile does: who owns what can be hidden, that it fills up cannot.
 	sharedMemory string
 	private      bool
 	sharedBefore int64
 
-	samples int
-	cpuSeen time.Duration
-	disk    diskMeter
+	samples    int
+	cpuSeen    time.Duration
+	reaped     time.Duration // at the start
+	swapBefore int64
+	exactAfter time.Time
 }
 
 // start begins to measure. stop ends that and returns the limit that was exceeded in words for the agent, such as
@@ -43,63 +56,104 @@ func (w *watch) start() (stop func() (exceeded string)) {
 	if !w.private {
 		w.sharedBefore = w.sharedFiles()
 	}
+	w.reaped, w.swapBefore = reapedCPU(), freeSwap()
+	if w.disk == nil {
+		w.disk = newDiskMeter(w.folders)
+	}
+	w.disk.begin()
+
+	var exceeded string
+	var first sync.Once
+	var over atomic.Bool
 	ended := make(chan struct{})
 	var finished sync.WaitGroup
-	var exceeded string
-	finished.Go(func() {
-		timer := time.NewTimer(firstSample)
-		defer timer.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-timer.C:
+	// A walk through large folders must not keep memory waiting.
+	for _, look := range []func() string{w.sample, func() string { return w.sampleDisk(over.Load) }} {
+		finished.Go(func() {
+			if found := every(ended, look); found != "" {
+				first.Do(func() { exceeded = found; w.kill() })
 			}
-			began := time.Now()
-			if exceeded = w.sample(); exceeded != "" {
-				w.kill()
-				return
-			}
-			timer.Reset(min(max(betweenLeast, costShare*time.Since(began)), betweenMost))
-		}
-	})
-	w.disk.begin(w.folders)
+		})
+	}
 	return func() string {
+		over.Store(true)
 		close(ended)
 		finished.Wait()
 		return exceeded
 	}
 }
 
-// sample measures once.
+// every looks again and again until ended is closed or something is found.
+func every(ended <-chan struct{}, look func() string) string {
+	timer := time.NewTimer(firstSample)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ended:
+			return ""
+		case <-timer.C:
+		}
+		began := time.Now()
+		if found := look(); found != "" {
+			return found
+		}
+		timer.Reset(min(max(betweenLeast, costShare*time.Since(began)), betweenMost))
+	}
+}
+
+// sample measures everything but the disk once.
 func (w *watch) sample() string {
 	w.samples++
-	members := w.members()
-	if len(members) > w.limits.Processes {
+	cpu := reapedCPU() - w.reaped // before the rest: a process that ends in between must not count twice
+	pids := w.members()
+	if len(pids) > w.limits.Processes {
 		return fmt.Sprintf("process-limit: the command had more than %d processes", w.limits.Processes)
 	}
-	var resident int64
-	var cpu time.Duration
-	for _, pid := range members {
-		resident += residentOf(pid)
-		cpu += cpuOf(pid)
+	members := usages(pids)
+	for _, u := range members {
+		cpu += u.cpu
 	}
-	// A process that has ended and was not waited for by a member is missing in the sum.
-	w.cpuSeen = max(w.cpuSeen, cpu)
-	if w.cpuSeen > w.limits.CPU {
+	if w.cpuSeen = max(w.cpuSeen, cpu); w.cpuSeen > w.limits.CPU {
 		return "cpu-limit: the command used more than " + w.limits.CPU.String() + " of processor time"
 	}
-	files := w.sharedFiles()
-	if w.samples%sharedEvery == 0 || resident+files > w.limits.Memory/2 {
-		files += memoryFiles(members)
+	if w.memoryExceeded(members) {
+		return "memory-limit: the command used more than " + size(w.limits.Memory)
 	}
-	if resident+files > w.limits.Memory {
-		// Pages that processes share were counted once for each: now exactly, and mapped files of memory not twice.
-		if used := max(proportionalOf(members), files); used > w.limits.Memory {
-			return "memory-limit: the command used more than " + size(w.limits.Memory)
+	return ""
+}
+
+// memoryExceeded compares memory with the limit: first a sum that may be too high and is cheap, then exactly, and again after
+// a moment: between vfork and exec one memory looks like two.
+func (w *watch) memoryExceeded(members map[int]usage) bool {
+	for look := 0; ; look++ {
+		files := w.sharedFiles()
+		resident := max(0, w.swapBefore-freeSwap()) // perhaps another's
+		for _, u := range members {
+			resident += u.resident
 		}
+		if w.samples%sharedEvery == 0 || resident+files > w.limits.Memory/2 {
+			files += memoryFiles(members, linksMax)
+		}
+		began := time.Now()
+		if resident+files <= w.limits.Memory || look == 0 && began.Before(w.exactAfter) {
+			return false
+		}
+		private, shared := exactly(members)
+		w.exactAfter = time.Now().Add(min(exactShare*time.Since(began), exactMost))
+		if private+max(shared, files) <= w.limits.Memory { // mapped files of memory are in both
+			return false
+		}
+		if look == 2 {
+			return true
+		}
+		time.Sleep(lookAgain)
+		members = usages(w.members())
 	}
-	if w.disk.exceeds(w.limits.Disk) {
+}
+
+// sampleDisk measures the folders once.
+func (w *watch) sampleDisk(ended func() bool) string {
+	if w.disk.exceeds(w.limits.Disk, w.members, ended) {
 		return "disk-limit: worktree, HOME and TMPDIR together hold more than " + size(w.limits.Disk)
 	}
 	return ""
@@ -108,27 +162,33 @@ func (w *watch) sample() string {
 // sharedFiles is what lies in /dev/shm and counts.
 func (w *watch) sharedFiles() int64 {
 	var st unix.Statfs_t
-	if w.sharedMemory == "" || unix.Statfs(w.sharedMemory, &st) != nil || st.Type != unix.TMPFS_MAGIC {
-		return 0 // a folder of a disk is no memory
+	if w.sharedMemory == "" || unix.Statfs(w.sharedMemory, &st) != nil {
+		return 0
 	}
 	return max(0, int64(st.Blocks-st.Bfree)*st.Bsize-w.sharedBefore) // #nosec G115 -- sizes of a file system
 }
 
-// memoryFiles is the memory of anonymous files (memfd_create(2)) that members hold open, each counted once.
-func memoryFiles(members []int) int64 {
+// memoryFiles is the memory of anonymous files (memfd_create(2)) that members hold open, each counted once. It looks at no
+// more descriptors than given; which processes come first differs from time to time.
+func memoryFiles(members map[int]usage, most int) int64 {
 	var sum int64
-	seen := map[uint64]bool{}
-	for _, pid := range members {
-		eachDescriptor(pid, func(path, to string) {
+	seen := map[fileID]bool{}
+	for _, u := range members {
+		_ = eachDescriptor(u.folder, func(path, to string) bool { // of one that is closed its mapped pages count
+			most--
 			if !strings.HasPrefix(to, "/memfd:") {
-				return
+				return most > 0
 			}
 			var st unix.Stat_t
-			if unix.Stat(path, &st) == nil && !seen[st.Ino] {
-				seen[st.Ino] = true
+			if unix.Stat(path, &st) == nil && !seen[idOf(&st)] {
+				seen[idOf(&st)] = true
 				sum += st.Blocks * 512
 			}
+			return most > 0
 		})
+		if most <= 0 {
+			break
+		}
 	}
 	return sum
 }
