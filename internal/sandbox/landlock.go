@@ -96,7 +96,12 @@ func newScopes(abi int) (fd int, err error) {
 	if abi < 6 {
 		return -1, fmt.Errorf("version 6 of Landlock is needed to keep signals inside, this kernel has %d: Linux 6.12", abi)
 	}
-	return createRuleset(unix.LandlockRulesetAttr{Scoped: allScopes})
+	// Every layer that does not grant it denies renames between folders (landlock(7), REFER): this one leaves them to the next.
+	fd, err = createRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: allScopes})
+	if err == nil {
+		err = addPath(fd, "/", unix.LANDLOCK_ACCESS_FS_REFER)
+	}
+	return fd, err
 }
 
 func createRuleset(attr unix.LandlockRulesetAttr) (int, error) {
