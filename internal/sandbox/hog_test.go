@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,17 +60,12 @@ func init() {
 			runtime.Gosched()
 		}
 		os.Exit(0)
-	case "bomb":
-		// Two children each, six generations deep: 63 processes, that make no more whatever happens.
-		if generation := len(os.Getenv("GENERATION")); generation < 6 {
-			for range 2 {
-				child := exec.Command("/proc/self/exe", "hog", "bomb")
-				child.Env = append(os.Environ(), "GENERATION="+strings.Repeat("x", generation+1))
-				_ = child.Start()
-			}
-		}
 	case "spawner":
-		keep(make([]byte, 200<<20))
+		p, err := unix.Mmap(-1, 0, 200<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			os.Exit(3)
+		}
+		keep(p)
 		for began := time.Now(); time.Since(began) < 2*time.Second; {
 			if err := exec.Command("/bin/true").Run(); err != nil {
 				os.Exit(3)

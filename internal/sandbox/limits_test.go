@@ -25,7 +25,8 @@ func TestLimitsEndACommandAndTheNextOneRuns(t *testing.T) {
 		{"files of memory", "for i in 1 2 3 4 5 6; do head -c 90M /dev/zero > /dev/shm/$i || exit 9; done; sleep 20", ""},
 		{"processor time", "./hog hog spin", "cpu-limit"},
 		{"processor time of orphans", "for i in $(seq 60); do (./hog hog burst &); sleep 0.2; done", "cpu-limit"},
-		{"fork bomb", "./hog hog bomb", "process-limit"},
+		// Two children each: 63 processes, that make no more whatever happens.
+		{"fork bomb", "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 20; }; f 5", "process-limit"},
 		{"processes", "for i in $(seq 100); do sleep 20 & done; wait", "process-limit"},
 		{"a file", "head -c 150M /dev/zero > big", "file-size-limit"},
 		{"a disk", "for i in 1 2 3 4; do head -c 90M /dev/zero > $HOME/f$i; done; sleep 20", "disk-limit"},
@@ -46,6 +47,19 @@ func TestLimitsEndACommandAndTheNextOneRuns(t *testing.T) {
 			t.Fatalf("%s: the next command: %q", c.name, r.Output())
 		}
 	}
+}
+
+func TestFloodIsCut(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, Options{Limits: Limits{Output: 256 << 20}})
+	r := run(t, s, Command{Script: "yes", Timeout: time.Minute})
+	if r.TimedOut || r.Exit == 0 || r.Duration > 10*time.Second { // a fraction of a second, where nothing else runs
+		t.Errorf("exit %d after %v and %d MiB", r.Exit, r.Duration, r.Size>>20)
+	}
+	if kept := len(r.Head) + len(r.Tail); kept > 2*defaultKeep {
+		t.Errorf("%d bytes kept", kept)
+	}
+	t.Logf("%d MiB in %v", r.Size>>20, r.Duration)
 }
 
 func TestMemoryOfManyIsCountedOnce(t *testing.T) {

@@ -164,7 +164,7 @@ func BenchmarkSample(b *testing.B) {
 				w := watch{limits: Limits{Processes: 10_000}.withDefaults(), members: members, sharedMemory: "/dev/shm"}
 				before := ownCPU(b)
 				for b.Loop() {
-					if found := w.sample(); found != "" {
+					if found, _ := w.sample(); found != "" {
 						b.Fatal(found)
 					}
 				}

@@ -10,14 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How often a running command is measured: never in its first moments, so that short commands pay nothing, and
-// so seldom that measuring costs no more than a hundredth, but for commands of a hundred processes.
+// How often a running command is measured: never in its first moments, so that short commands pay nothing; then when it could
+// be at a limit at the earliest, and so seldom that measuring costs no more than a hundredth, but for commands of a hundred processes.
 const (
 	firstSample  = 50 * time.Millisecond
 	betweenLeast = 25 * time.Millisecond
 	betweenMost  = 250 * time.Millisecond
+	betweenDisk  = 200 * time.Millisecond
 	costShare    = 100
-	sharedEvery  = 8 // samples between two looks for shared memory that nobody maps
+	forkTime     = 200 * time.Microsecond // a process more,
+	fillRate     = 8                      // bytes of memory more in a nanosecond, at the fastest
+	sharedEvery  = 5                      // samples between two looks for shared memory that nobody maps
 	exactShare   = 20
 	exactMost    = time.Second
 	lookAgain    = 5 * time.Millisecond
@@ -68,7 +71,7 @@ func (w *watch) start() (stop func() (exceeded string)) {
 	ended := make(chan struct{})
 	var finished sync.WaitGroup
 	// A walk through large folders must not keep memory waiting.
-	for _, look := range []func() string{w.sample, func() string { return w.sampleDisk(over.Load) }} {
+	for _, look := range []look{w.sample, func() (string, time.Duration) { return w.sampleDisk(over.Load), betweenDisk }} {
 		finished.Go(func() {
 			if found := every(ended, look); found != "" {
 				first.Do(func() { exceeded = found; w.kill() })
@@ -83,8 +86,11 @@ func (w *watch) start() (stop func() (exceeded string)) {
 	}
 }
 
+// A look says what is exceeded, and when it may be at the earliest where nothing is.
+type look func() (exceeded string, earliest time.Duration)
+
 // every looks again and again until ended is closed or something is found.
-func every(ended <-chan struct{}, look func() string) string {
+func every(ended <-chan struct{}, look look) string {
 	timer := time.NewTimer(firstSample)
 	defer timer.Stop()
 	for {
@@ -94,61 +100,66 @@ func every(ended <-chan struct{}, look func() string) string {
 		case <-timer.C:
 		}
 		began := time.Now()
-		if found := look(); found != "" {
+		found, earliest := look()
+		if found != "" {
 			return found
 		}
-		timer.Reset(min(max(betweenLeast, costShare*time.Since(began)), betweenMost))
+		timer.Reset(min(max(betweenLeast, earliest, costShare*time.Since(began)), betweenMost))
 	}
 }
 
 // sample measures everything but the disk once.
-func (w *watch) sample() string {
+func (w *watch) sample() (exceeded string, earliest time.Duration) {
 	w.samples++
 	cpu := reapedCPU() - w.reaped // before the rest: a process that ends in between must not count twice
 	pids := w.members()
 	if len(pids) > w.limits.Processes {
-		return fmt.Sprintf("process-limit: the command had more than %d processes", w.limits.Processes)
+		return fmt.Sprintf("process-limit: the command had more than %d processes", w.limits.Processes), 0
 	}
 	members := usages(pids)
 	for _, u := range members {
 		cpu += u.cpu
 	}
 	if w.cpuSeen = max(w.cpuSeen, cpu); w.cpuSeen > w.limits.CPU {
-		return "cpu-limit: the command used more than " + w.limits.CPU.String() + " of processor time"
+		return "cpu-limit: the command used more than " + w.limits.CPU.String() + " of processor time", 0
 	}
-	if w.memoryExceeded(members) {
-		return "memory-limit: the command used more than " + size(w.limits.Memory)
+	used := w.memory(members)
+	if used > w.limits.Memory {
+		return "memory-limit: the command used more than " + size(w.limits.Memory), 0
 	}
-	return ""
+	return "", min(time.Duration(w.limits.Processes-len(pids))*forkTime, time.Duration((w.limits.Memory-used)/fillRate))
 }
 
-// memoryExceeded compares memory with the limit: first a sum that may be too high and is cheap, then exactly, and again after
-// a moment: between vfork and exec one memory looks like two.
-func (w *watch) memoryExceeded(members map[int]usage) bool {
-	for look := 0; ; look++ {
-		files := w.sharedFiles()
-		resident := max(0, w.swapBefore-freeSwap()) // perhaps another's
-		for _, u := range members {
-			resident += u.resident
+// memory is what members use: a sum that may be too high and is cheap; near the limit exactly, and again after a moment where
+// it is more, since between vfork and exec one memory can look like two.
+func (w *watch) memory(members map[int]usage) (used int64) {
+	for look := 0; look < 3; look++ {
+		if look > 0 {
+			time.Sleep(lookAgain)
+			members = usages(w.members())
 		}
-		if w.samples%sharedEvery == 0 || resident+files > w.limits.Memory/2 {
+		files := w.sharedFiles()
+		used = max(0, w.swapBefore-freeSwap()) // perhaps another's
+		for _, u := range members {
+			used += u.resident
+		}
+		if w.samples%sharedEvery == 0 || used+files > w.limits.Memory/2 {
 			files += memoryFiles(members, linksMax)
 		}
+		if used += files; used <= w.limits.Memory {
+			return used
+		}
 		began := time.Now()
-		if resident+files <= w.limits.Memory || look == 0 && began.Before(w.exactAfter) {
-			return false
+		if look == 0 && began.Before(w.exactAfter) {
+			return w.limits.Memory
 		}
 		private, shared := exactly(members)
 		w.exactAfter = time.Now().Add(min(exactShare*time.Since(began), exactMost))
-		if private+max(shared, files) <= w.limits.Memory { // mapped files of memory are in both
-			return false
+		if used = private + max(shared, files); used <= w.limits.Memory { // mapped files of memory are in both
+			return used
 		}
-		if look == 2 {
-			return true
-		}
-		time.Sleep(lookAgain)
-		members = usages(w.members())
 	}
+	return used
 }
 
 // sampleDisk measures the folders once.
