@@ -48,8 +48,10 @@ func samplePage() pullPage {
 		Isolation: sandbox.Report{
 			Level: sandbox.LevelUser,
 			Layers: []sandbox.Layer{
-				{Name: "user namespace", State: "off", Why: "operation not permitted"}, {Name: "mount namespace", State: "off"},
-				{Name: "dedicated user", State: "on"}, {Name: "landlock scopes", State: "off"},
+				{Name: "user namespace", State: "off", Why: "operation not permitted"},
+				{Name: "mount namespace", State: "off"},
+				{Name: "dedicated user", State: "on"},
+				{Name: "landlock scopes", State: "off"},
 			},
 			Open: []string{"stat of files outside", "command lines of other processes can be read"},
 		},
@@ -93,7 +95,8 @@ func TestPullPageIsolation(t *testing.T) {
 		{"no sandbox", sandbox.Report{}, ""},
 		{"all of it", sandbox.Report{Level: sandbox.LevelFull, Layers: []sandbox.Layer{on}}, "- isolation: dedicated user and namespaces\n"},
 		{
-			"weak", sandbox.Report{Level: sandbox.LevelWeak, Layers: []sandbox.Layer{off, on}, Open: []string{"files can be read", "signals"}, Weak: []string{"files can be read"}},
+			"weak",
+			sandbox.Report{Level: sandbox.LevelWeak, Layers: []sandbox.Layer{off, on}, Open: []string{"files can be read", "signals"}, Weak: []string{"files can be read"}},
 			"- isolation: weak\n  - not in force: landlock files\n  - not closed: files can be read; signals\n",
 		},
 	} {
