@@ -34,6 +34,7 @@ func environment(caller []string, path string, o Options) []string {
 	found := findReads(path, caller, o.Toolchains, o.Caches)
 	env := slices.Concat(nonInteractive, []string{
 		"PATH=" + path, "HOME=" + o.Home, "TMPDIR=" + o.Tmp, "COMPOSER_CACHE_DIR=" + filepath.Join(o.Home, ".cache/composer"),
+		"PHP_INI_SCAN_DIR=:" + filepath.Join(o.Home, phpFolder), // the empty part stands for PHP's own
 	})
 	names := passedSettings
 	if o.Network.Open {

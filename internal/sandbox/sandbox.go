@@ -157,7 +157,7 @@ func (s *Sandbox) give() error {
 		read = append(append(read, folder, o.History), alternates(o.History)...)
 		path = folder + string(filepath.ListSeparator) + path
 	}
-	if err := gitConfig(o.Home, s.owner); err != nil {
+	if err := errors.Join(gitConfig(o.Home, s.owner), phpConfig(o.Home, s.owner)); err != nil {
 		return err
 	}
 	targets, names := resolve(o.Network.Allow)

@@ -46,6 +46,9 @@ func startExecutor(o order) (e *executor, why string, err error) {
 		why = refusal.Error()
 	}
 	o.Namespaces, o.UserNS = false, false
+	if !o.Off {
+		o.Env = inSharedTmp(o.Env, o.Tmp)
+	}
 	e, err = launchExecutor(o)
 	return e, why, err
 }
