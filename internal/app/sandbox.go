@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,7 +208,9 @@ func (p *program) runCommand(ctx context.Context, box *sandbox.Sandbox, o sandbo
 	if o.flags["command-timeout"] != "" {
 		timeout = cfg.CommandTimeout
 	}
+	commandsAgain := p.stopCommands()
 	r, err := box.Run(ctx, sandbox.Command{Script: script(o.words), Timeout: timeout})
+	commandsAgain()
 	switch {
 	case errors.Is(err, syscall.EPIPE) || errors.Is(context.Cause(ctx), actions.ErrUnread):
 		return exitUnread, nil
@@ -230,6 +233,17 @@ func (p *program) runCommand(ctx context.Context, box *sandbox.Sandbox, o sandbo
 // say tells on stderr what the command's own output does not.
 func (p *program) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.stderr, "issuesmith: "+format+"\n", args...)
+}
+
+// stopCommands keeps the runner from taking what the command prints for workflow commands, until the returned function is called. Outside
+// of a workflow step nobody reads them.
+func (p *program) stopCommands() (again func()) {
+	if !p.step().Active {
+		return func() {}
+	}
+	token := rand.Text()
+	_, _ = fmt.Fprintf(p.stdout, "::stop-commands::%s\n", token)
+	return func() { _, _ = fmt.Fprintf(p.stdout, "\n::%s::\n", token) }
 }
 
 // script is the shell's line for the words of a command.

@@ -438,14 +438,3 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		t.Errorf("%d effective values, %d settings", len(effective), len(Settings()))
 	}
 }
-
-func TestWarnings(t *testing.T) {
-	t.Parallel()
-	c := mustLoad(t, sources(step("INPUT_TEST-ENV", "DB_PASSWORD=secret\nOTHER=secret", "INPUT_AGENT-TIMEOUT", "1m")))
-	if len(c.Notes) != 2 || !strings.Contains(c.Notes[0], "test-env DB_PASSWORD") || !strings.Contains(c.Notes[1], "command-timeout is longer than agent-timeout") {
-		t.Errorf("notes: %q", c.Notes)
-	}
-	if strings.Contains(strings.Join(c.Notes, ""), "secret;") {
-		t.Errorf("a note shows the value: %q", c.Notes)
-	}
-}

@@ -202,7 +202,7 @@ func denyHere(calls code) error {
 func TestBrokerInPlace(t *testing.T) {
 	place := os.Getenv(placeVariable)
 	if place == "" {
-		t.Skip("run by TestBrokerInPlaces")
+		return // TestBrokerInPlaces starts this one in each of its places
 	}
 	if place == "dropped" {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {

@@ -35,7 +35,7 @@ func TestCachesAreCopiedWithoutWhatLiesBesideThem(t *testing.T) {
 			if err := os.Symlink("/etc/passwd", filepath.Join(filepath.Dir(filepath.Join(host, c.files[0])), "link-canary")); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fillCaches(home, []string{host}, DropOwner()); err != nil {
+			if err := fillCaches(home, []string{host}, DropOwner()); err != nil {
 				t.Fatal(err)
 			}
 			if text, err := os.ReadFile(filepath.Join(home, c.want)); err != nil || !strings.HasPrefix(string(text), "text of ") {
@@ -74,7 +74,7 @@ func TestCopiedCacheIsNotTheHosts(t *testing.T) {
 		t.Errorf("the host's cache is changed: %q %v", text, err)
 	}
 	// A later sandbox of the run goes on with what is there.
-	if _, err := fillCaches(s.options.Home, []string{host}, s.owner); err != nil {
+	if err := fillCaches(s.options.Home, []string{host}, s.owner); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(s.options.Home, ".npm/_cacache/content")); err == nil {
@@ -89,7 +89,7 @@ func TestLinkInHomeIsNotFollowed(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(home, ".npm")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fillCaches(home, []string{host}, DropOwner()); err == nil {
+	if err := fillCaches(home, []string{host}, DropOwner()); err == nil {
 		t.Error("no error")
 	}
 	if entries, _ := os.ReadDir(elsewhere); len(entries) > 0 {
@@ -102,7 +102,7 @@ func TestCachesThatCannotBeGivenAreNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	lay(t, filepath.Dir(file), map[string]string{"file": ""})
 	caches := []string{"/", "/etc", "/root", "relative", file, "/no/such/folder"}
-	_, err := fillCaches(t.TempDir(), caches, DropOwner())
+	err := fillCaches(t.TempDir(), caches, DropOwner())
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -96,9 +96,10 @@ func (s *Sandbox) open(on func(string) bool, abi int) []string {
 	if s.options.Network.Open {
 		say("the network is open for these commands")
 	}
+	say("whether files outside exist, their sizes and times: no layer hides them")
 	if !on(layerMountNS) {
 		if on(layerUser) {
-			say("stat of files outside, and chmod, utime and xattr on files there that any user may change")
+			say("chmod, utime and xattr on files outside that any user may change")
 		} else {
 			say("chmod, utime and xattr on files of the caller's own user outside of the worktree")
 		}

@@ -30,8 +30,7 @@ var nonInteractive = []string{
 //
 // Caches follow HOME by themselves: Go, npm, pip, Maven, cargo and Gradle; none of the caller's variables that lead elsewhere
 // passes. Composer alone chooses between two places and is told which.
-func environment(caller []string, path string, o Options) []string {
-	found := findReads(path, caller, o.Toolchains, o.Caches)
+func environment(caller []string, path string, o Options, found *grants) []string {
 	env := slices.Concat(nonInteractive, []string{
 		"PATH=" + path, "HOME=" + o.Home, "TMPDIR=" + o.Tmp, "COMPOSER_CACHE_DIR=" + filepath.Join(o.Home, ".cache/composer"),
 		"PHP_INI_SCAN_DIR=:" + filepath.Join(o.Home, phpFolder), // the empty part stands for PHP's own

@@ -29,7 +29,7 @@ func TestNothingUnlistedPassesIntoTheEnvironment(t *testing.T) {
 	lay(t, home, map[string]string{"bin/java": "", "canary/release": "", "canary.pem": "no certificate"})
 	caller = append(caller, "HOME="+home, "JAVA_HOME="+home, "GOROOT="+home+"/canary/none", "SSL_CERT_FILE="+home+"/canary.pem", "malformed-canary", "=canary")
 	for _, open := range []bool{false, true} {
-		env := environment(caller, "/usr/bin:/bin", Options{Home: "/h", Tmp: "/t", Network: Network{Open: open}})
+		env := environment(caller, "/usr/bin:/bin", Options{Home: "/h", Tmp: "/t", Network: Network{Open: open}}, findReads("/usr/bin:/bin", caller, nil, nil))
 		for _, entry := range env {
 			if strings.Contains(entry, "canary") || strings.HasPrefix(entry, "JAVA_HOME=") {
 				t.Errorf("passed: %s", entry)
@@ -43,7 +43,7 @@ func TestEnvironment(t *testing.T) {
 	home := strangersHome(t)
 	caller, path := homeVariables(home)
 	caller = append(caller, "GOPROXY=https://mirror.example", "GOFLAGS=-mod=mod", "HTTPS_PROXY=http://proxy:3128")
-	closed := environment(caller, path, Options{Home: "/h", Tmp: "/t", Env: []string{"DB_HOST=db", "CI=false", "DB_HOST=other", "HOME=/elsewhere"}})
+	closed := environment(caller, path, Options{Home: "/h", Tmp: "/t", Env: []string{"DB_HOST=db", "CI=false", "DB_HOST=other", "HOME=/elsewhere"}}, findReads(path, caller, nil, nil))
 	for _, want := range []string{
 		"PATH=" + path, "TMPDIR=/t", "GOPROXY=https://mirror.example", "GOFLAGS=-mod=mod", "JAVA_HOME=" + home + "/jdk", "RUSTUP_HOME=" + home + "/.rustup",
 		"PYENV_ROOT=" + home + "/.pyenv", "NVM_DIR=" + home + "/.nvm", "CI=false", "DB_HOST=other", "HOME=/elsewhere", "GIT_CONFIG_NOSYSTEM=1",
@@ -65,7 +65,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s is set", name)
 		}
 	}
-	open := environment(caller, path, Options{Home: "/h", Tmp: "/t", Network: Network{Open: true}})
+	open := environment(caller, path, Options{Home: "/h", Tmp: "/t", Network: Network{Open: true}}, findReads(path, caller, nil, nil))
 	if !slices.Contains(open, "HTTPS_PROXY=http://proxy:3128") {
 		t.Error("no proxy where the network is open")
 	}
@@ -99,7 +99,8 @@ func TestGoModulesAreReadThrough(t *testing.T) {
 		{[]string{"GOPROXY=https://mirror.example|direct"}, nil, proxy + ",https://mirror.example|direct"},
 		{nil, []string{"GOPROXY=off"}, "GOPROXY=off"},
 	} {
-		env := environment(c.caller, filepath.Join(goroot, "bin"), Options{Home: "/h", Tmp: "/t", Caches: []string{dir}, Env: c.own})
+		path := filepath.Join(goroot, "bin")
+		env := environment(c.caller, path, Options{Home: "/h", Tmp: "/t", Caches: []string{dir}, Env: c.own}, findReads(path, c.caller, nil, []string{dir}))
 		if !slices.Contains(env, c.want) {
 			t.Errorf("caller %q, test-env %q: GOPROXY=%s, want %s", c.caller, c.own, lookup(env, "GOPROXY"), c.want)
 		}

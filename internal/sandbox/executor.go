@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -156,7 +157,8 @@ type service struct {
 	ruleset int // of commands; -1 for none
 	program []unix.SockFilter
 	null    *os.File
-	alone   bool // kill(-1) reaches the sandbox and nothing else
+	disk    *diskMeter // of all commands: what one hides adds up
+	alone   bool       // kill(-1) reaches the sandbox and nothing else
 
 	running atomic.Bool
 
@@ -192,7 +194,7 @@ func serve(o *order) error {
 	// A handler, unlike SIG_IGN, is not inherited by commands; the first process of a pid namespace is safe from signals it
 	// has no handler for, and one of ours would end it.
 	signal.Notify(make(chan os.Signal, 1))
-	s := &service{order: o, wire: newWire(wireFD), ruleset: -1, dials: map[uint64]chan dialled{}}
+	s := &service{order: o, wire: newWire(wireFD), ruleset: -1, disk: newDiskMeter(o.Folders), dials: map[uint64]chan dialled{}}
 	layers, err := s.build()
 	if err != nil {
 		return err
@@ -258,12 +260,16 @@ func (s *service) command(m runMessage, output int) ending {
 	}
 	stopWatch := func() string { return "" }
 	if !removed(layerWatch) {
-		w := &watch{limits: s.order.Limits, members: s.members, folders: s.order.Folders, kill: s.killAll, sharedMemory: "/dev/shm", private: s.privateShm()}
+		w := &watch{limits: s.order.Limits, members: s.members, disk: s.disk, kill: s.killAll, sharedMemory: "/dev/shm", private: s.privateShm()}
 		stopWatch = w.start()
 	}
 	end := s.wait(pid)
 	end.Exceeded = stopWatch()
 	end.Refused = stopBroker()
+	if strings.HasPrefix(end.Exceeded, "disk-limit") {
+		// So that the next command has room; what is in the worktree and in HOME is for it to judge.
+		_ = emptyFolder(s.order.Tmp)
+	}
 	if kept != nil {
 		kept.remove()
 	}

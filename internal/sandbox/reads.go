@@ -10,10 +10,6 @@ import (
 // readable lists what commands may read beside their own folders: system folders, listed files of /etc, the toolchains
 // found on path and by their usual variables in environ (KEY=VALUE of the caller), the folders named in the configuration.
 // No folder that holds credentials is among them.
-func readable(path string, environ []string, toolchains, caches []string) []string {
-	return findReads(path, environ, toolchains, caches).read
-}
-
 // findReads is readable with what else is known about the places.
 func findReads(path string, environ []string, toolchains, caches []string) *grants {
 	g := newGrants(environ)

@@ -182,6 +182,6 @@ func TestCertificatesOfVariablesCanBeRead(t *testing.T) {
 
 func BenchmarkReadable(b *testing.B) {
 	for b.Loop() {
-		readable(os.Getenv("PATH"), os.Environ(), nil, nil)
+		findReads(os.Getenv("PATH"), os.Environ(), nil, nil)
 	}
 }

@@ -144,9 +144,9 @@ func (s *Sandbox) give() error {
 	if shell == "" {
 		return errors.New("no bash and no sh on the PATH that commands may use: install bash")
 	}
-	read := readable(path, os.Environ(), o.Toolchains, o.Caches)
-	caches, err := fillCaches(o.Home, o.Caches, s.owner)
-	if err != nil {
+	found := findReads(path, os.Environ(), o.Toolchains, o.Caches)
+	read := found.read
+	if err := fillCaches(o.Home, o.Caches, s.owner); err != nil {
 		return err
 	}
 	if git := lookIn(path, "git"); o.History != "" && git != "" {
@@ -163,7 +163,7 @@ func (s *Sandbox) give() error {
 	targets, names := resolve(o.Network.Allow)
 	s.names = names
 	s.order = order{
-		Env: append(append([]string{"SHELL=" + shell}, environment(os.Environ(), path, o)...), caches...), Shell: shell,
+		Env: append([]string{"SHELL=" + shell}, environment(os.Environ(), path, o, found)...), Shell: shell,
 		Files:   fileRules{Write: []string{o.Dir, o.Home, o.Tmp, "/dev/shm"}, Read: read, Devices: devices},
 		Folders: []string{o.Dir, o.Home, o.Tmp}, Tmp: o.Tmp, Hosts: hostsFile(targets),
 		Off: o.Mode == Off, Drop: s.owner.Drop, UID: s.owner.UID, GID: s.owner.GID,
@@ -193,18 +193,13 @@ func (s *Sandbox) Close() error {
 	return err
 }
 
-// RemoveAll removes a folder; it also removes folders whose write permission is gone, such as a Go module cache.
+// RemoveAll removes a folder that commands may have filled: with trees of any depth, and folders whose permissions are gone,
+// such as those of a Go module cache.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder about to be removed
-		}
-		return nil
-	})
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(emptyFolder(dir), os.Remove(dir)); err != nil {
 		return fmt.Errorf("removing the commands' private folder: %w", err)
 	}
 	return nil

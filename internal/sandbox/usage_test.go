@@ -179,7 +179,7 @@ func BenchmarkWatchStart(b *testing.B) {
 	folders := []string{b.TempDir(), b.TempDir(), b.TempDir()}
 	disk := newDiskMeter(folders)
 	for b.Loop() {
-		w := watch{members: func() []int { return nil }, folders: folders, disk: disk, kill: func() {}, sharedMemory: "/dev/shm"}
+		w := watch{members: func() []int { return nil }, disk: disk, kill: func() {}, sharedMemory: "/dev/shm"}
 		if found := w.start()(); found != "" {
 			b.Fatal(found)
 		}

@@ -36,8 +36,7 @@ const (
 type watch struct {
 	limits  Limits
 	members func() []int // processes of the running command
-	folders []string     // worktree and private folders
-	disk    *diskMeter   // of the sandbox, for all of its commands; nil for one of this command alone
+	disk    *diskMeter   // of the sandbox, for all of its commands
 	kill    func()       // ends the command; called once
 	// sharedMemory is /dev/shm, whose files are memory; "" for none. Where it is not private, what it held before the command
 	// does not count. What other programs put there meanwhile does: who owns what can be hidden, that it fills up cannot.
@@ -60,9 +59,6 @@ func (w *watch) start() (stop func() (exceeded string)) {
 		w.sharedBefore = w.sharedFiles()
 	}
 	w.reaped, w.swapBefore = reapedCPU(), freeSwap()
-	if w.disk == nil {
-		w.disk = newDiskMeter(w.folders)
-	}
 	w.disk.begin()
 
 	var exceeded string

@@ -70,7 +70,7 @@ func TestBashNamesLimitsAndRefusals(t *testing.T) {
 	// What was allowed and did not work has no note.
 	want(t, call(t, s, "bash", args("command", "exec 3<>/dev/tcp/127.0.0.1/9")), true, "!may not connect")
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not installed: bash cannot connect to a unix socket")
+		t.Fatal("python3 is not installed, and bash cannot connect to a unix socket: .ci/need installs it")
 	}
 	r := call(t, s, "bash", args("command", `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\0'`+canary[:6]+`''`+canary[6:]+`'")'`))
 	want(t, r, true, "network: may not connect to @", "!"+canary)

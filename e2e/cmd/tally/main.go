@@ -3,7 +3,7 @@
 //
 //	go test -json ./... | tally -to FILE   read events, add the counts to FILE
 //	tally -check NAME -to FILE CODE        add a check that is no test, by its exit code
-//	tally -sum FILE                        print "N passed, N failed" over all that FILE holds
+//	tally -sum [-whole] FILE               print "N passed, N failed" over all that FILE holds; whole: skipped ones failed
 //
 // It fails when a test failed, when a package did, and when there was no test at all.
 package main
@@ -23,12 +23,13 @@ func main() {
 	to := flag.String("to", "", "file the counts are added to")
 	sum := flag.String("sum", "", "file whose counts are summed up")
 	check := flag.String("check", "", "name of a check that is no test")
+	whole := flag.Bool("whole", false, "with -sum: a skipped test is a failure")
 	each := flag.Bool("each", false, "a line for each test that has ended")
 	flag.Parse()
 	var err error
 	switch {
 	case *sum != "":
-		err = printSum(os.Stdout, *sum)
+		err = printSum(os.Stdout, *sum, *whole)
 	case *check != "":
 		err = addCheck(*to, *check, flag.Arg(0))
 	default:
@@ -86,7 +87,7 @@ func addCheck(path, name, code string) error {
 	return c.add(path, name)
 }
 
-func printSum(w io.Writer, path string) error {
+func printSum(w io.Writer, path string, whole bool) error {
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -104,7 +105,12 @@ func printSum(w io.Writer, path string) error {
 	if all.Passed+all.Failed == 0 {
 		all.Failed = 1 // nothing ran: that is a failure
 	}
-	_, err = fmt.Fprintln(w, all)
+	if whole {
+		all.Failed, all.Skipped = all.Failed+all.Skipped, 0
+	}
+	if _, err = fmt.Fprintln(w, all); err == nil && whole && all.Failed > 0 {
+		err = errors.New("something failed or was not run")
+	}
 	return err
 }
 

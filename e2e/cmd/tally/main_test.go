@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 func TestSum(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "counts")
 	var out bytes.Buffer
-	if err := printSum(&out, file); err != nil || out.String() != "0 passed, 1 failed\n" {
+	if err := printSum(&out, file, false); err != nil || out.String() != "0 passed, 1 failed\n" {
 		t.Errorf("nothing ran: %q %v", out.String(), err)
 	}
 	for _, err := range []error{count{Passed: 3}.add(file, "a"), count{Passed: 2, Failed: 1, Skipped: 1}.add(file, "b"), addCheck(file, "lint", "0"), addCheck(file, "vuln", "3")} {
@@ -72,7 +72,11 @@ func TestSum(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := printSum(&out, file); err != nil || out.String() != "6 passed, 2 failed, 1 skipped\n" {
+	if err := printSum(&out, file, false); err != nil || out.String() != "6 passed, 2 failed, 1 skipped\n" {
 		t.Errorf("%q %v", out.String(), err)
+	}
+	out.Reset()
+	if err := printSum(&out, file, true); err == nil || out.String() != "6 passed, 3 failed\n" {
+		t.Errorf("with a skipped one: %q %v", out.String(), err)
 	}
 }

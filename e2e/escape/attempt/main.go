@@ -73,7 +73,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "attempt: no attempt named", name)
 		os.Exit(2)
 	}
-	// Whoever is not of this session is an outsider. A command of the sandbox leads one already.
+	// Whoever has another leader (setsid(2)) is an outsider. A command of the sandbox is a leader already.
 	_, _ = unix.Setsid()
 	v := attempt(args)
 	fmt.Printf("\nverdict %s: %s\n", v.word, strings.ReplaceAll(v.what, "\n", " "))

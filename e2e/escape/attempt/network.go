@@ -89,13 +89,19 @@ func connectWith(args []string, kind, protocol int) verdict {
 		if protocol == ipprotoMPTCP {
 			t.note("made a socket of another protocol", nil)
 		}
-		if err = connectRaw(fd, address); err == nil {
-			err = greet(fd)
-		}
-		t.note("connected to "+arg, err)
-		_ = unix.Close(fd)
+		t.reach(fd, address, arg)
 	}
 	return t.verdict()
+}
+
+// reach connects a socket, greets whom it finds, notes what came of it and closes the socket.
+func (t *tries) reach(fd int, address []byte, arg string) {
+	err := connectRaw(fd, address)
+	if err == nil {
+		err = greet(fd)
+	}
+	t.note("connected to "+arg, err)
+	_ = unix.Close(fd)
 }
 
 // connectMapped reaches IPv4 addresses through an IPv6 socket, and by lengths a reader may get wrong.
@@ -256,11 +262,7 @@ func fastOpenConnect(args []string) verdict {
 			continue
 		}
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1)
-		if err = connectRaw(fd, address); err == nil {
-			err = greet(fd)
-		}
-		t.note("connected to "+arg, err)
-		_ = unix.Close(fd)
+		t.reach(fd, address, arg)
 	}
 	return t.verdict()
 }

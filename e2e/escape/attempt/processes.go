@@ -41,7 +41,7 @@ var processAttempts = map[string]func([]string) verdict{
 }
 
 // outsiders are the processes an attempt is made on: those given, or, behind the word "all", every process
-// that is not of this session.
+// that has another leader.
 func outsiders(args []string) []int {
 	pids := given(args)
 	if len(args) == 0 || args[0] != "all" {
