@@ -151,7 +151,8 @@ var filterAttempts = map[string]struct {
 	try  func(confinement) error
 	want syscall.Errno
 }{
-	"ptrace":             {raw(unix.SYS_PTRACE, unix.PTRACE_TRACEME), unix.EPERM},
+	// Of nobody: a process that is traced would stop at the next signal that Go sends to itself.
+	"ptrace":             {raw(unix.SYS_PTRACE, unix.PTRACE_PEEKDATA, 1<<30), unix.EPERM},
 	"process_vm_readv":   {raw(unix.SYS_PROCESS_VM_READV), unix.EPERM},
 	"kcmp":               {onOther(0, unix.SYS_KCMP, 0, 0, 99), unix.EPERM},
 	"userfaultfd":        {raw(unix.SYS_USERFAULTFD, 1<<30|1), unix.EPERM},
@@ -172,7 +173,7 @@ var filterAttempts = map[string]struct {
 	"listener":           {raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(listening))), unix.EPERM},
 	"prlimit":            {onOther(0, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(coreLimit))), unix.EPERM},
 	"setpriority":        {onOther(1, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 1), unix.EPERM},
-	"setpriority of all": {raw(unix.SYS_SETPRIORITY, unix.PRIO_USER|1<<32, 0, 0), unix.EPERM},
+	"setpriority of all": {raw(unix.SYS_SETPRIORITY, unix.PRIO_USER|1<<32, 1<<30, 0), unix.EPERM},                      // of a user who has none
 	"sched_setaffinity":  {onOther(0, unix.SYS_SCHED_SETAFFINITY, 0, 256, uintptr(unsafe.Pointer(zeros))), unix.EPERM}, // the kernel: EINVAL
 	"unix datagram":      {raw(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_DGRAM), unix.EPERM},
 	"unix raw":           {raw(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_RAW), unix.EPERM},
